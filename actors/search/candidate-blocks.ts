@@ -97,6 +97,8 @@ const narrowShareMax = 1 / 8;
 /** Candidates of one segment that are read at once, in one round: 16 MB before compression at worst. */
 const fewGroups = 128;
 
+type SegmentGroups = Pick<RowGroups, 'rowsOf' | 'hasParts' | 'runAt'>;
+
 /** The candidates of one segment. */
 class SegmentSearch {
   readonly #segment: OpenSegment;
@@ -104,7 +106,7 @@ class SegmentSearch {
   /** Row numbers from here on are not wanted. */
   #rowEnd = 0;
   #index: BlockIndex | null = null;
-  #rowGroups: Pick<RowGroups, 'rowsOf'> | null = null;
+  #rowGroups: SegmentGroups | null = null;
   #candidates: Pick<CandidateGroups, 'next'> | null = null;
   /** Null where there is no filter. */
   #filter: FilterRows | null = null;
@@ -139,11 +141,16 @@ class SegmentSearch {
     const index = this.#index as BlockIndex;
     const filter = this.#filter;
     const { matchLength } = this.#wanted.condition;
+    const groups = this.#rowGroups as SegmentGroups;
+    const isPlain = filter === null && !groups.hasParts;
     // Rows descend, so the next one is mostly of the same block.
     let number = 0;
     let blockFirst = Number.POSITIVE_INFINITY;
     while (this.#groups !== null && this.#at < this.#groups.length) {
       let { first, end, kind, linesAreWhole } = this.#rowsOf(this.#groups[this.#at] as number);
+      // Rows of neighbours are taken at once.
+      const taken = isPlain ? groups.runAt(this.#groups, this.#at) : 1;
+      if (taken > 1) ({ first } = groups.rowsOf(this.#groups[this.#at + taken - 1] as number));
       // A large text is asked by its parts, or as a whole.
       if (kind === (liesInPart(matchLength, linesAreWhole) ? 'whole' : 'part')) {
         this.#at++;
@@ -176,7 +183,7 @@ class SegmentSearch {
       }
       // Further parts of the same text are no news.
       this.#rowEnd = Math.min(this.#rowEnd, end);
-      this.#at++;
+      this.#at += taken;
     }
     return !this.#ended;
   }
@@ -213,7 +220,7 @@ class SegmentSearch {
   }
 
   #rowsOf(group: number): GroupRows {
-    const rows = (this.#rowGroups as Pick<RowGroups, 'rowsOf'>).rowsOf(group);
+    const rows = (this.#rowGroups as SegmentGroups).rowsOf(group);
     return rows.end <= this.#rowEnd ? rows : { ...rows, end: this.#rowEnd };
   }
 
@@ -325,8 +332,9 @@ class SegmentSearch {
 }
 
 /** One group of all rows, for queries without a condition. */
-function wholeSegment(rowCount: number): Pick<RowGroups, 'rowsOf'> {
-  return { rowsOf: () => ({ first: 0, end: rowCount, kind: 'rows', linesAreWhole: true, part: 0 }) };
+function wholeSegment(rowCount: number): SegmentGroups {
+  const rowsOf = () => ({ first: 0, end: rowCount, kind: 'rows', linesAreWhole: true, part: 0 }) as const;
+  return { rowsOf, hasParts: false, runAt: () => 1 };
 }
 
 function oneGroup(): Pick<CandidateGroups, 'next'> {

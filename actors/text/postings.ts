@@ -317,17 +317,23 @@ export class PostingsCursor {
   retain(candidates: Uint32Array, count: number): number {
     this.#open();
     let kept = 0;
-    let length = 0;
     const decoded = this.#decoded;
-    for (let i = 0; i < count; i++) {
-      const wanted = candidates[i] as number;
+    for (let i = 0; i < count; ) {
+      let wanted = candidates[i] as number;
       while (this.#block + 1 < this.#blockCount && this.#beforeOf(this.#block + 1) < wanted)
         this.#nextBlock();
       if (this.#block >= this.#blockCount) return kept;
-      if (this.#beforeOf(this.#block) >= wanted) continue;
-      length = this.#decode();
-      this.#at = lowerBound(decoded, this.#at, length, wanted);
-      if (this.#at < length && decoded[this.#at] === wanted) candidates[kept++] = wanted;
+      const length = this.#decode();
+      const last = decoded[length - 1] as number;
+      let at = this.#at;
+      // What a long list and many candidates have lies near: hot, so no call is made for it.
+      for (; i < count && wanted <= last; wanted = candidates[++i] as number) {
+        if ((decoded[at] as number) < wanted && (decoded[++at] as number) < wanted)
+          at = lowerBound(decoded, at, length, wanted);
+        if (decoded[at] === wanted) candidates[kept++] = wanted;
+      }
+      this.#at = at;
+      if (i < count && this.#block + 1 >= this.#blockCount) return kept;
     }
     return kept;
   }

@@ -95,6 +95,8 @@ export interface GroupRows {
 export class RowGroups {
   readonly groupCount: number;
   readonly rowCount: number;
+  /** Whether some are parts of a large text. */
+  readonly hasParts: boolean;
   readonly #encoded: Uint8Array;
   readonly #sampleAt: Uint32Array;
   readonly #sampleRow: Uint32Array;
@@ -121,6 +123,7 @@ export class RowGroups {
     let at = 0;
     let row = 0;
     let isParted = false;
+    let hasParts = false;
     for (let group = 0; group < expected.groupCount; group++) {
       if (group % groupsPerSample === 0) {
         this.#sampleAt[group / groupsPerSample] = at;
@@ -130,10 +133,12 @@ export class RowGroups {
       at = varintEnd;
       if (isParted && code > rowsCodeMin) throw damaged('a part of many rows');
       isParted = code < rowsCodeMin;
+      hasParts ||= isParted;
       row += rowsOfCode(code);
       if (row > expected.rowCount) throw damaged('more rows than the segment has');
     }
     if (isParted || at !== encoded.length || row !== expected.rowCount) throw damaged('they end elsewhere');
+    this.hasParts = hasParts;
   }
 
   /** The rows of a group below `groupCount`. Hot: neighbours are asked for one after the other, so the last 64 are kept decoded. */
@@ -155,6 +160,15 @@ export class RowGroups {
     const before = this.#codeOfPartAt(at - 1);
     const kind = before === null ? 'rows' : 'whole';
     return { first, end, kind, linesAreWhole: before !== cutPartCode, part: 0 };
+  }
+
+  /** How many of `groups`, which descend, follow each other from the one at `at` on, and lie where `rowsOf` answers without decoding. */
+  runAt(groups: Uint32Array, at: number): number {
+    const group = groups[at] as number;
+    const lengthMax = Math.min((group % groupsPerSample) + 1, groups.length - at);
+    let length = 1;
+    while (length < lengthMax && groups[at + length] === group - length) length++;
+    return length;
   }
 
   /** Finds the groups that have at least one of the rows, those of parts included. Rows and answer ascend. */
