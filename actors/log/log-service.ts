@@ -27,6 +27,7 @@ import { HandOver } from './hand-over.ts';
 import { keepLease } from './lease.ts';
 import { LogCollection } from './log-collection.ts';
 import type { LogComponents } from './log-components.ts';
+import { PacedFlushes } from './paced-flushes.ts';
 import type { LogPosition } from './replay.ts';
 import { Replays } from './replays.ts';
 import { sealLog } from './seal.ts';
@@ -93,6 +94,7 @@ export class LogService {
   #housekeeping = false;
   #draining = false;
   #stopHousekeeping = () => {};
+  readonly #flushes: PacedFlushes;
 
   /** Resolves when another process ended this one's log. */
   readonly sealed: Promise<void>;
@@ -117,6 +119,9 @@ export class LogService {
       own: () => this.#own,
       channels: this.#channels,
       sealedLogs: this.#sealedLogs,
+    });
+    this.#flushes = new PacedFlushes(components.clock, (target) => {
+      if (this.#opened?.handOver.isOwn(target) === true) this.#ask(logCalls.flush, target);
     });
     this.#collection = new LogCollection(components.store);
     this.#commitMs = options.commitMs;
@@ -288,6 +293,7 @@ export class LogService {
 
   async drain(): Promise<void> {
     this.#draining = true;
+    this.#flushes.stop();
     this.#opened?.handOver.stop();
     this.#stopHousekeeping();
     await this.#opened?.commit.whenIdle();
@@ -450,8 +456,7 @@ export class LogService {
       ),
     };
     const { handOver, logId, unflushed } = this.#own;
-    for (const target of unflushed.overdue(before))
-      if (handOver.isOwn(target)) this.#ask(logCalls.flush, target);
+    this.#flushes.replace(unflushed.overdue(before).filter((target) => handOver.isOwn(target)));
     // What others have flushed, and what was flushed of a sealed log while it was open, only manifests tell.
     for (const target of unflushed.targets())
       if (!handOver.isOwn(target)) this.#ask(logCalls.lookUp, target, logId);
