@@ -39,6 +39,7 @@ import { createLogClient } from './log/log-client.ts';
 import { replayedFromWire } from './log/replay.ts';
 import { keepSweeping } from './namespace/keep-sweeping.ts';
 import { keepSweepingCache } from './namespace/sweep-cache.ts';
+import { ScanRoom } from './search/scan-room.ts';
 import { sqlComponents } from './search/sql/sql-components.ts';
 import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
 import { noteOrderlyEnd, takeOrderlyEnd } from './storage/manifest-cache.ts';
@@ -101,6 +102,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     log,
     lanes: remoteLanes(task.lanes),
     patterns: new QueryPatterns(),
+    scanRoom: new ScanRoom(),
     shares,
     fetcher,
     warmCache,

@@ -412,14 +412,12 @@ export const limits = {
   /** Texts that wait to be judged elsewhere, 2 MB each at most; a search has one at a time. */
   matchesWaitingMax: 128,
   matchesWaitingOfTenantMax: 16,
-  /** Bytes of blocks that a scan looks through by itself: 4 ms. Less is not worth a message to another thread. */
-  scanAloneBytes: 16 * 1024 * 1024,
-  /** Bytes of blocks that a scan sends to another thread at once: 2 ms of work. Half of it takes a tenth longer in all, by messages. */
-  scanBatchBytes: 8 * 1024 * 1024,
-  /** Batches of a scan that other threads have or wait for: their blocks, 32 MB, stay in memory, whatever makes room. */
+  /** Batches of a scan that other threads have or wait for. */
   scanBatchesAheadMax: 4,
+  /** Bytes of blocks that all scans of an actor thread have elsewhere: they stay in memory, whatever makes room. Two scans have all that they may. */
+  scansElsewhereBytesMax: 80 * 1024 * 1024,
   /** Batches that wait for a thread, and of those one tenant's. */
-  scansWaitingMax: 64,
+  scansWaitingMax: 16,
   scansWaitingOfTenantMax: 4,
   /** Long work gives way to other requests of its thread this often. */
   timeSliceMs: 2,

@@ -19,6 +19,7 @@ import type { Random } from '../../src/base/random.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { ComputeLanes } from '../compute/lanes.ts';
 import type { LogClient } from '../log/log-client.ts';
+import type { ScanRoom } from '../search/scan-room.ts';
 import type { SqlComponents } from '../search/sql/sql-components.ts';
 import type { BlockFetcher } from '../storage/block-fetch.ts';
 import type { OrderlyEnd } from '../storage/manifest-cache.ts';
@@ -46,6 +47,8 @@ export interface ActorComponents {
   readonly graphFiles: GraphFiles;
   /** Patterns that this thread's queries have asked for lately. */
   readonly patterns: QueryPatterns;
+  /** What its scans may have elsewhere. */
+  readonly scanRoom: ScanRoom;
   /** What this thread's data may take; everything that stays in memory is counted there. */
   readonly memory: MemoryBudget;
   /** What running queries hold beside that: shared by owner. */

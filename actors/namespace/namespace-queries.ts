@@ -273,7 +273,7 @@ export class NamespaceQueries {
     opened: OpenedNow,
     run: (context: QueryContext) => Promise<JsonAnswer>,
   ): Promise<ActorReply> {
-    const { clock, cursorKeys, lanes, patterns, shares, sql } = this.#components;
+    const { clock, cursorKeys, lanes, patterns, scanRoom, shares, sql } = this.#components;
     const claim = shares.claim(call.tenantId, opened.deadline.leftMs);
     const sqlHolding = sql.memory.holding(call.caller.owner);
     const slice = new TimeSlice(clock, opened.deadline, opened.turn);
@@ -290,6 +290,7 @@ export class NamespaceQueries {
       patterns,
       match: (task) => lanes.match(task, claim),
       findRows: (task) => lanes.findRows(task, claim),
+      scanRoom,
       room,
       sqlHolding,
       keptColumns: sql.columns,

@@ -18,7 +18,7 @@ import type { ReadBlock } from './read-ahead.ts';
 /** Bytes above which a block has one large document, or few, and RE2 is given its texts by pieces. */
 const blockBytesMax = 512 * 1024;
 
-/** Bytes between two ranges up to which both are looked through at once: so many take as long as a call. */
+/** Bytes between two ranges up to which the kernel looks through both at once: so many take as long as a call. */
 const gapBytesMax = 16 * 1024;
 
 /** A block, and which of its rows to look at. */
@@ -39,20 +39,32 @@ export function liveOf({ tombstones }: ReadBlock, rows: readonly number[]): read
   return tombstones.count === 0 ? rows : rows.filter((row) => !isDeleted(tombstones, row));
 }
 
+/** Bytes of the entries in a block's ranges. */
+export function bytesOfRanges({ block, ranges }: RowsOfBlock): number {
+  let bytes = 0;
+  for (let at = 0; at < ranges.length; at += 2) {
+    const last = (ranges[at + 1] as number) - block.firstRow - 1;
+    bytes += endOfEntry(block, last) - block.entryOffset((ranges[at] as number) - block.firstRow);
+  }
+  return bytes;
+}
+
 /** Finds the rows of a block, by their numbers in the segment and within its ranges, whose texts have a literal, deleted ones too. */
 export function literalRows({ block, ranges }: RowsOfBlock, literal: WantedLiteral): readonly number[] {
   const found: number[] = [];
   for (let at = 0; at < ranges.length; ) {
-    const next = endOfNear({ block, ranges }, at);
+    const next = literal.piece === null ? at + 2 : endOfNear({ block, ranges }, at);
     const first = (ranges[next - 2] as number) - block.firstRow;
     const end = (ranges[at + 1] as number) - block.firstRow;
     // Rows ascend, ranges descend.
     let range = next - 2;
-    for (const index of rowsWithLiteral(block, { first, end }, literal)) {
+    const isWanted = (index: number) => {
       const row = block.firstRow + index;
       while (row >= (ranges[range + 1] as number)) range -= 2;
-      if (row >= (ranges[range] as number)) found.push(row);
-    }
+      return row >= (ranges[range] as number);
+    };
+    for (const index of rowsWithLiteral(block, { first, end, isWanted }, literal))
+      found.push(block.firstRow + index);
     at = next;
   }
   return found;
@@ -67,11 +79,18 @@ function endOfNear({ block, ranges }: RowsOfBlock, at: number): number {
   return next;
 }
 
+interface RowsWanted {
+  readonly first: number;
+  readonly end: number;
+  /** Asked of rows in their order, before RE2 is asked of them. */
+  readonly isWanted: (index: number) => boolean;
+}
+
 /** Finds the rows from `first` to before `end` whose texts have a literal. */
 export function rowsWithLiteral(
   block: DocumentBlock,
-  rows: { readonly first: number; readonly end: number },
-  { matcher, piece }: WantedLiteral,
+  rows: RowsWanted,
+  { matcher, piece }: Pick<WantedLiteral, 'matcher' | 'piece'>,
 ): number[] {
   return piece === null ? rowsByMatcher(block, rows, matcher) : rowsByPiece(block, rows, { matcher, piece });
 }
@@ -81,7 +100,7 @@ let finder: LiteralFinder | null = null;
 
 function rowsByPiece(
   block: DocumentBlock,
-  { first, end }: { readonly first: number; readonly end: number },
+  { first, end, isWanted }: RowsWanted,
   { matcher, piece }: { readonly matcher: Matcher; readonly piece: WantedPiece },
 ): number[] {
   const { buffer } = block;
@@ -90,6 +109,7 @@ function rowsByPiece(
   const rows: number[] = [];
   for (const found of finder.find(piece, entries)) {
     const index = first + rowOf(found);
+    if (!isWanted(index)) continue;
     if (isSure(found) || hasMatch(buffer, block.entryOffset(index), matcher)) rows.push(index);
   }
   return rows;
@@ -99,11 +119,7 @@ function rowsByPiece(
  * A match may also lie in an id, a meta or a vector, or reach out of the text: then the next one is looked for from where the text
  * begins, or the text alone is judged. So a row takes three calls at most.
  */
-function rowsByMatcher(
-  block: DocumentBlock,
-  { first, end }: { readonly first: number; readonly end: number },
-  matcher: Matcher,
-): number[] {
+function rowsByMatcher(block: DocumentBlock, { first, end }: RowsWanted, matcher: Matcher): number[] {
   const { buffer } = block;
   const stop = endOfEntry(block, end - 1);
   const bytes = buffer.subarray(0, stop);

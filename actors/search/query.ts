@@ -22,6 +22,7 @@ import type { GraphSource } from './graph-source.ts';
 import { type AnswerPart, bytesOfPart, writePart } from './page.ts';
 import type { ReadBlock } from './read-ahead.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
+import type { ScanRoom } from './scan-room.ts';
 import type { KeptColumns } from './sql/kept-columns.ts';
 import type { TimeSlice } from './time-slice.ts';
 
@@ -43,6 +44,7 @@ export interface QueryContext {
   readonly match: MatchElsewhere;
   /** Looks through blocks on another thread, for scans of many. */
   readonly findRows: FindRowsElsewhere;
+  readonly scanRoom: ScanRoom;
   /** Counts the memory that the answer takes. */
   readonly room: AnswerRoom;
   /** What an SQL query may hold; it is given back by whoever made it. */

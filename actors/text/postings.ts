@@ -333,7 +333,10 @@ export class PostingsCursor {
         if (decoded[at] === wanted) candidates[kept++] = wanted;
       }
       this.#at = at;
-      if (i < count && this.#block + 1 >= this.#blockCount) return kept;
+      if (i === count || this.#block + 1 < this.#blockCount) continue;
+      // All of the list lies below this candidate.
+      this.#nextBlock();
+      return kept;
     }
     return kept;
   }

@@ -19,13 +19,18 @@ const heldBytesMaxDefault = 512 * mebibyte;
  * What this thread may keep alive that nobody needs. Most collections look at young objects only, which takes 2 ms instead of 10 and
  * frees what passed through. What was held for long, as in a memtable, is found by every so many-th, which looks at all.
  */
-const bounds = { passing: passingBytesMaxDefault, held: heldBytesMaxDefault, isSmallHeap: false };
+const bounds = {
+  passing: passingBytesMaxDefault,
+  briefly: passingBytesMaxDefault,
+  held: heldBytesMaxDefault,
+  isSmallHeap: false,
+};
 const collectionsPerFullOne = 4;
 
 /** Called once, when the thread begins; `memoryBytes` is what the whole process may hold. */
 export function boundGarbage(memoryBytes: number): void {
   const share = Math.max(garbageBytesMin, Math.floor(memoryBytes * garbageShare));
-  bounds.passing = Math.min(share, passingBytesMaxDefault);
+  bounds.passing = bounds.briefly = Math.min(share, passingBytesMaxDefault);
   bounds.held = Math.min(2 * share, heldBytesMaxDefault);
 }
 
@@ -91,14 +96,14 @@ export function sawShared(bytes: number): void {
 }
 
 /**
- * This thread looks at shared bytes that others hold, and lets them go at once. They are counted apart: what holds them here is
+ * This thread looks at shared bytes that others hold, and lets them go at once. They are counted apart: most of what holds them here is
  * young, and a collection of young objects takes a tenth of the time of a whole one.
  */
 export function sawSharedBriefly(bytes: number): void {
   brieflySeenBytes += bytes;
-  if (brieflySeenBytes < passingBytesMaxDefault) return;
+  if (brieflySeenBytes < bounds.briefly) return;
   brieflySeenBytes = 0;
-  void yieldTurn().then(() => collectNow({ type: 'minor' }));
+  collectSoon(++collections % collectionsPerFullOne === 0);
 }
 
 /** Bytes that this thread held for long, blocks or an actor put away, are garbage now. */

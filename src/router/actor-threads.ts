@@ -161,11 +161,11 @@ export class ActorThread {
   #lanesControl(): LanesControl {
     return {
       run: async (lane, task, { share, deadlineAt }, moved) => {
+        // They only pass through this thread, which has hardly any garbage of its own.
+        sawSharedIn(task, lane === 'scan' ? sawSharedBriefly : sawShared);
         try {
           const asked = { task: task as object, share, deadlineAt, moved };
           const result = await this.#options.lanes[lane].run(asked);
-          // They only pass through this thread, which has hardly any garbage of its own.
-          sawSharedIn(task, lane === 'scan' ? sawSharedBriefly : sawShared);
           sawSharedIn(result);
           return result;
         } catch (error) {

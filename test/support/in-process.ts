@@ -25,6 +25,7 @@ import { LogService } from '../../actors/log/log-service.ts';
 import { replayedFromWire } from '../../actors/log/replay.ts';
 import { keepSweeping } from '../../actors/namespace/keep-sweeping.ts';
 import { RowFinding } from '../../actors/search/find-rows-task.ts';
+import { ScanRoom } from '../../actors/search/scan-room.ts';
 import { sqlComponents } from '../../actors/search/sql/sql-components.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
 import { parseWriteBody } from '../../actors/storage/parse-write.ts';
@@ -366,6 +367,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     evidence: cluster === null ? null : new ReadEvidence(clock, logClient),
     lanes: parts.lanes,
     patterns: new QueryPatterns(),
+    scanRoom: new ScanRoom(),
     shares,
     fetcher: new BlockFetcher({
       store,

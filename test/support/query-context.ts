@@ -4,6 +4,7 @@ import { RowFinding } from '../../actors/search/find-rows-task.ts';
 import { noGraphs } from '../../actors/search/graph-source.ts';
 import type { QueryContext } from '../../actors/search/query.ts';
 import { runSearch } from '../../actors/search/run-search.ts';
+import { ScanRoom } from '../../actors/search/scan-room.ts';
 import { KeptColumns } from '../../actors/search/sql/kept-columns.ts';
 import { TimeSlice } from '../../actors/search/time-slice.ts';
 import type { Holding, LargeBuffers } from '../../actors/sql/room.ts';
@@ -97,6 +98,7 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     patterns,
     match: async (task) => matches.run(task),
     findRows: async (task) => finding.run(task),
+    scanRoom: new ScanRoom(),
     keptColumns: contexts++ % 3 === 2 ? little : much,
     buffers: usedBuffers,
     monotonic: () => clock.monotonic(),

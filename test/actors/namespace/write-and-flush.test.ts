@@ -15,6 +15,7 @@ import { findDocument } from '../../../actors/namespace/read-document.ts';
 import { takeSnapshot } from '../../../actors/namespace/take-snapshot.ts';
 import { WritePipeline } from '../../../actors/namespace/write-pipeline.ts';
 import { scanNewestFirst } from '../../../actors/search/scan.ts';
+import { ScanRoom } from '../../../actors/search/scan-room.ts';
 import { sqlComponents } from '../../../actors/search/sql/sql-components.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadTally } from '../../../actors/storage/block-fetch.ts';
@@ -118,6 +119,7 @@ beforeEach(() => {
     threadLife: 'a thread',
     orderlyEnd: null,
     patterns: new QueryPatterns(),
+    scanRoom: new ScanRoom(),
     cursorKeys: { present: Buffer.from('k'), previous: null },
     plans: builtInPlans,
     hasPayments: false,

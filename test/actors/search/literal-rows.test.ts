@@ -26,7 +26,7 @@ test('one pass over a block finds the rows whose texts have a literal, and no ot
     const end = first + 1 + Math.floor(random() * (texts.length - first));
     const wanted = texts.flatMap((_, index) => (index >= first && index < end && has(index) ? [index] : []));
 
-    assert.deepEqual(rowsWithLiteral(block, { first, end }, literal), wanted);
+    assert.deepEqual(rowsWithLiteral(block, { first, end, isWanted: () => true }, literal), wanted);
     foundRows += wanted.length;
 
     // The newest first, some of them side by side, some apart.

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { type FindRowsTask, RowFinding, type RowsAnswer } from '../../../actors/search/find-rows-task.ts';
 import { liveLiteralRows } from '../../../actors/search/literal-rows.ts';
 import type { ReadBlock } from '../../../actors/search/read-ahead.ts';
+import { ScanRoom } from '../../../actors/search/scan-room.ts';
 import { SharedScan } from '../../../actors/search/shared-scan.ts';
 import type { SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import { noTombstones, withDeleted } from '../../../actors/storage/tombstones.ts';
@@ -48,16 +49,21 @@ function helpers(random: () => number): Readonly<Record<string, Helper>> {
       setImmediate(() => setImmediate(() => resolve(finding.run(task))));
     });
   const never: Helper = () => new Promise(() => {});
+  const refusingLate: Helper = () =>
+    new Promise((_, reject) => {
+      setImmediate(() => setImmediate(() => reject(new Error('the thread died'))));
+    });
   const refusing: Helper = () => Promise.reject(new Error('too many wait'));
   const crowded: Helper = async (task) => ({ ...finding.run(task), cpuMs: 1, waitedMs: 20 });
-  const all = [prompt, late, never, refusing];
+  const all = [prompt, late, never, refusing, refusingLate];
   return {
     prompt,
     late,
     never,
     refusing,
+    refusingLate,
     crowded,
-    mixed: (task) => (all[Math.floor(random() * 4)] as Helper)(task),
+    mixed: (task) => (all[Math.floor(random() * all.length)] as Helper)(task),
   };
 }
 
@@ -66,9 +72,9 @@ test('every row is taken once, however others help', async (t) => {
   const random = seededRandom(seed);
   for (const [name, help] of Object.entries(helpers(random))) {
     let sent = 0;
-    let elsewhere = 0;
     let mostElsewhere = 0;
     for (let round = 0; round < 40; round++) {
+      let elsewhere = 0;
       const blocks = blocksOf(random, 60);
       const context = contextOf(nobody, new FakeClock());
       const left = () => elsewhere--;
@@ -81,7 +87,7 @@ test('every row is taken once, however others help', async (t) => {
       };
       const taken = new Map<ReadBlock, readonly number[]>();
       const scan = new SharedScan(
-        { slice: context.slice, findRows },
+        { slice: context.slice, scanRoom: new ScanRoom(), findRows },
         {
           literal,
           take(read, rows) {
@@ -98,7 +104,6 @@ test('every row is taken once, however others help', async (t) => {
       }
       assert.equal(await scan.finish(), true);
       for (const read of blocks) assert.deepEqual(taken.get(read), liveLiteralRows(read, literal), name);
-      elsewhere = 0;
     }
     assert.ok(sent >= 40, `${name}: ${sent} batches were sent`);
     assert.ok(mostElsewhere <= limits.scanBatchesAheadMax, `${name}: ${mostElsewhere} at once`);
@@ -113,7 +118,7 @@ test('a scan whose time is over says so, and a large block is left to others', a
   const context = contextOf(nobody, new FakeClock());
   const never = () => new Promise<RowsAnswer>(() => {});
   const scan = new SharedScan(
-    { slice: context.slice, findRows: never },
+    { slice: context.slice, scanRoom: new ScanRoom(), findRows: never },
     { literal, take() {}, aloneBytes: 0, batchBytes: 1 },
   );
   const [read] = blocksOf(random, 1) as [ReadBlock];
@@ -121,4 +126,46 @@ test('a scan whose time is over says so, and a large block is left to others', a
   assert.equal(scan.add(read), true);
   Object.defineProperty(context.slice, 'timedOut', { value: true });
   assert.equal(await scan.finish(), false);
+});
+
+test('a literal that RE2 is asked for is not sent, and neither is more than the thread may have elsewhere', async () => {
+  const random = seededRandom(seed);
+  const context = contextOf(nobody, new FakeClock());
+  let sent = 0;
+  const findRows = () => {
+    sent++;
+    return new Promise<RowsAnswer>(() => {});
+  };
+  const scan = async (query: string, scanRoom: ScanRoom) => {
+    let rows = 0;
+    const wanted = new QueryPatterns().of(query, false);
+    const blocks = blocksOf(random, 20);
+    const shared = new SharedScan(
+      { slice: context.slice, scanRoom, findRows },
+      {
+        literal: wanted,
+        take(_, found) {
+          rows += found.length;
+        },
+        aloneBytes: 0,
+        batchBytes: 1,
+      },
+    );
+    for (const read of blocks) shared.add(read);
+    assert.equal(await shared.finish(), true);
+    assert.equal(
+      rows,
+      blocks.reduce((sum, read) => sum + (liveLiteralRows(read, wanted)?.length ?? 0), 0),
+    );
+  };
+  await scan('s', new ScanRoom());
+  assert.equal(sent, 0);
+
+  const full = new ScanRoom();
+  assert.ok(full.take(limits.scansElsewhereBytesMax));
+  await scan('ba', full);
+  assert.equal(sent, 0);
+
+  await scan('ba', new ScanRoom());
+  assert.equal(sent, limits.scanBatchesAheadMax);
 });

@@ -88,6 +88,15 @@ describe('posting lists', () => {
     }
   });
 
+  it('have no number left below a candidate that is past their last', () => {
+    const random = seededRandom(seed);
+    for (const { ages, bound } of lists(random)) {
+      const cursor = new PostingsCursor(encoded(ages, bound));
+      assert.equal(cursor.retain(Uint32Array.of(bound), 1), 0);
+      assert.equal(cursor.readBelow(bound, new Uint32Array(ages.length), 0), 0);
+    }
+  });
+
   it('take a bit or less a number where most are there, and no bits for neighbours', () => {
     const every = Array.from({ length: 10_000 }, (_, age) => age);
 
