@@ -47,7 +47,7 @@ export interface ActorComponents {
   readonly graphFiles: GraphFiles;
   /** Patterns that this thread's queries have asked for lately. */
   readonly patterns: QueryPatterns;
-  /** What its scans may have elsewhere. */
+  /** Bounds the blocks that scans of this thread have other threads look through. */
   readonly scanRoom: ScanRoom;
   /** What this thread's data may take; everything that stays in memory is counted there. */
   readonly memory: MemoryBudget;

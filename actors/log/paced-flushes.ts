@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/base/clock.ts';
 import { type LogTarget, targetKey } from './unflushed.ts';
 
-/** So many in each step at least, and all of them within so many steps, which take as long as `limits.logHousekeepingMs`. */
+/** How overdue flushes are spread: at least `perStepMin` in each step, and all of them in `stepsMax` steps, as long as `limits.logHousekeepingMs`. */
 export const flushPace = { stepMs: 100, perStepMin: 4, stepsMax: 100 } as const;
 
 /**
@@ -11,9 +11,9 @@ export const flushPace = { stepMs: 100, perStepMin: 4, stepsMax: 100 } as const;
 export class PacedFlushes {
   readonly #clock: Pick<Clock, 'after'>;
   readonly #ask: (target: LogTarget) => void;
-  /** In the order in which they will be asked for, by their keys. */
+  /** Targets that will be asked for, by their keys, in the order in which that happens. */
   #waiting = new Map<string, LogTarget>();
-  /** Those that were asked for since all that were overdue had been, and are overdue still. */
+  /** Keys of targets that are overdue still, although they were asked for in this pass through all that are overdue. */
   #asked = new Set<string>();
   #perStep: number = flushPace.perStepMin;
   #cancelStep: (() => void) | null = null;

@@ -9,7 +9,7 @@ export interface FindRowsTask {
   readonly task: 'find-rows';
   /** A literal that the kernel finds (literal-piece.ts), as a search asks for it. */
   readonly query: string;
-  /** Their raw forms, in shared memory. */
+  /** The blocks' raw forms, in shared memory. */
   readonly blocks: readonly Uint8Array[];
   /** Rows of the segments to look at, pairs as in `WantedBlock`, those of one block after those of the other. */
   readonly ranges: Uint32Array;
@@ -17,6 +17,7 @@ export interface FindRowsTask {
   readonly rangeEnds: Uint32Array;
 }
 
+/** What a thread of the lane `scan` has found in the blocks of a task. */
 export interface RowsAnswer {
   /** Rows whose texts have the literal, deleted ones too, those of one block after those of the other. */
   readonly rows: Uint32Array;
@@ -31,13 +32,14 @@ export interface RowsAnswer {
 /** Has another thread find rows. Rejects where too many wait, or the thread dies. */
 export type FindRowsElsewhere = (task: FindRowsTask) => Promise<RowsAnswer>;
 
+/** Makes the task of a batch. */
 export function taskOf(query: string, batch: readonly ReadBlock[]): FindRowsTask {
   const { joined, ends } = join(batch.map(({ ranges }) => ranges));
   const blocks = batch.map(({ block }) => block.buffer);
   return { task: 'find-rows', query, blocks, ranges: joined, rangeEnds: ends };
 }
 
-/** The rows of the block at a place of its batch. */
+/** Answers the rows that were found in the block at a place of the batch. */
 export function rowsOfAnswer({ rows, rowEnds }: RowsAnswer, at: number): number[] {
   return [...part(rows, rowEnds, at)];
 }

@@ -34,12 +34,12 @@ export function liveLiteralRows(read: ReadBlock, literal: WantedLiteral): readon
   return isByRows(read) ? liveOf(read, literalRows(read, literal)) : null;
 }
 
-/** Leaves out rows that were deleted. */
+/** Answers the rows of a segment without those that were deleted. */
 export function liveOf({ tombstones }: ReadBlock, rows: readonly number[]): readonly number[] {
   return tombstones.count === 0 ? rows : rows.filter((row) => !isDeleted(tombstones, row));
 }
 
-/** Bytes of the entries in a block's ranges. */
+/** Counts the bytes of the entries in a block's ranges. */
 export function bytesOfRanges({ block, ranges }: RowsOfBlock): number {
   let bytes = 0;
   for (let at = 0; at < ranges.length; at += 2) {
@@ -82,7 +82,7 @@ function endOfNear({ block, ranges }: RowsOfBlock, at: number): number {
 interface RowsWanted {
   readonly first: number;
   readonly end: number;
-  /** Asked of rows in their order, before RE2 is asked of them. */
+  /** Answers whether a row lies in one of the ranges that were joined; asked of rows in ascending order, before RE2 is asked of their texts. */
   readonly isWanted: (index: number) => boolean;
 }
 
@@ -116,7 +116,7 @@ function rowsByPiece(
 }
 
 /**
- * A match may also lie in an id, a meta or a vector, or reach out of the text: then the next one is looked for from where the text
+ * Finds by RE2 the rows whose texts have a literal that has no piece. A match may also lie in an id, a meta or a vector, or reach out of the text: then the next one is looked for from where the text
  * begins, or the text alone is judged. So a row takes three calls at most.
  */
 function rowsByMatcher(block: DocumentBlock, { first, end }: RowsWanted, matcher: Matcher): number[] {

@@ -44,6 +44,7 @@ export interface QueryContext {
   readonly match: MatchElsewhere;
   /** Looks through blocks on another thread, for scans of many. */
   readonly findRows: FindRowsElsewhere;
+  /** Bounds the blocks that all scans of the thread have sent. */
   readonly scanRoom: ScanRoom;
   /** Counts the memory that the answer takes. */
   readonly room: AnswerRoom;

@@ -19,7 +19,7 @@ export interface SharedScanOptions {
 const aloneBytesDefault = 16 * 1024 * 1024;
 /** Bytes of blocks that are sent at once: 2 ms of work. Half of it takes a tenth longer in all, by messages. */
 const batchBytesDefault = 8 * 1024 * 1024;
-/** Waiting for a core that says nothing yet, in milliseconds: the kernel counts it by the time that threads have at once. */
+/** Up to so many milliseconds, waiting for a core says nothing of how busy the cores are: the kernel counts it by the time that threads have at once. */
 const waitedMsMin = 8;
 /** A block is sent where so much of it is to be looked through: its handle takes the threads as long as a tenth of it. */
 const wantedShareMin = 1 / 4;
@@ -37,11 +37,11 @@ export class SharedScan {
   readonly #options: Required<SharedScanOptions>;
   /** Bytes that this thread has looked through, or would have. */
   #bytes = 0;
-  /** Collected for another thread. */
+  /** The blocks of the next batch for another thread. */
   #open: ReadBlock[] = [];
   #openBytes = 0;
   readonly #sent = new Set<Batch>();
-  /** What nobody else would look through. */
+  /** Blocks that nobody else would look through. */
   readonly #refused: ReadBlock[] = [];
   /** What the batches have taken elsewhere, in milliseconds. */
   readonly #helpersMs = { onCore: 0, waited: 0 };

@@ -5,6 +5,7 @@
  * A byte is equal when `byte | mask` is the folded byte: the mask of a letter is the bit that tells lower from upper case.
  */
 
+/** Bytes that are compared at once: two vectors. */
 export const comparedBytes = 32;
 /** Bytes behind the text that may be read with it, of which nothing is said. */
 const slackBytes = 2 * comparedBytes;
