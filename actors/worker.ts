@@ -42,6 +42,7 @@ import { keepSweepingCache } from './namespace/sweep-cache.ts';
 import { ScanRoom } from './search/scan-room.ts';
 import { sqlComponents } from './search/sql/sql-components.ts';
 import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
+import { FreshObjects } from './storage/fresh-objects.ts';
 import { noteOrderlyEnd, takeOrderlyEnd } from './storage/manifest-cache.ts';
 import { openWarmCache } from './storage/warm-cache.ts';
 import { QueryPatterns } from './text/query-pattern.ts';
@@ -70,6 +71,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     store,
     warmCache,
     cache: new BlockCache(Math.floor(task.memoryBytes / 2), memory),
+    fresh: new FreshObjects(memory),
     yieldTurn: systemClock.yieldTurn,
   });
 

@@ -281,10 +281,7 @@ export const limits = {
   mailboxWaitingMax: 10_000,
   /** Bytes of writes of one namespace that are submitted and not yet durable. Past it: 429 write_busy. */
   pendingWriteBytesMax: 128 * MiB,
-  /**
-   * Bytes of records that wait in the log thread for their PUT, all tenants together; one owner has at most half of them, and what
-   * is free where others wait too. Past it: 429 write_busy.
-   */
+  /** Bytes of all records that wait in the log thread for their PUT; one owner has half at most, and what is free where others wait. Past it: 429 write_busy. */
   logQueueBytesMax: 272 * MiB,
   /** Requests between threads that wait for an answer. */
   callsInFlightMax: 100_000,
@@ -332,6 +329,9 @@ export const limits = {
   flushAfterMs: 300_000,
   /** Bytes of the log above its floor: with more, whoever holds the floor back is flushed. Half a second of replay from a disk. */
   logAboveFloorBytesMax: 512 * MiB,
+  /** Bytes of a segment that an actor thread keeps as it was stored, for a while after it was built, and of all of them. */
+  freshObjectBytesMax: MiB,
+  freshObjectsBytesMax: 32 * MiB,
   /** Documents are stored in blocks of about this size before compression: one cold read fetches one. */
   documentBlockBytes: 128 * KiB,
   /** Compaction makes no larger segment: a merge must fit a compute thread's time and the disk's cache. */

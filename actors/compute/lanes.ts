@@ -108,7 +108,7 @@ export interface BuildImportTask {
   readonly parts: MessagePort;
 }
 
-export interface BuiltImport extends BuiltSegment, ImportedRows {
+export interface BuiltImport extends StoredSegment, ImportedRows {
   /** Whether two rows may have one id. */
   readonly hasEqualIds: boolean;
 }
@@ -139,9 +139,14 @@ export type ComputeTask =
   | BuildImportTask
   | ReplacedRowsTask;
 
-export interface BuiltSegment {
+export interface StoredSegment {
   readonly size: number;
   readonly toc: SegmentToc;
+}
+
+export interface BuiltSegment extends StoredSegment {
+  /** The whole object, in shared memory, where it is small; null for larger ones. */
+  readonly stored: Uint8Array | null;
 }
 
 export type ComputeResult<T> =

@@ -1,11 +1,10 @@
-import { streamOnce } from '../../src/object-store/put-once.ts';
 import { BlockCache, BlockFetcher, emptyReadTally } from '../storage/block-fetch.ts';
 import type { DocumentBlock } from '../storage/document-block.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
-import { SegmentWriter } from '../storage/segment-writer.ts';
+import type { SegmentWriter } from '../storage/segment-writer.ts';
 import { isDeleted, type Tombstones, tombstonesFromWire } from '../storage/tombstones.ts';
 import type { BuiltSegment, ComputeComponents, MergeSegmentsTask } from './lanes.ts';
-import { rowIndexes } from './row-indexes.ts';
+import { streamSegment } from './stream-segment.ts';
 
 /** Bytes of decoded blocks that are kept for the indexes of one input: documents go past it, since a merge comes back to none. */
 const cacheBytes = 4 * 1024 * 1024;
@@ -22,9 +21,10 @@ interface MergeInput {
  * Memory: what waits on its way in and out, some 20 MB beside the store's own, and 24 bytes a row of the result.
  */
 export async function mergeSegments(
-  { store, clock }: ComputeComponents,
+  components: ComputeComponents,
   task: MergeSegmentsTask,
 ): Promise<BuiltSegment | null> {
+  const { store } = components;
   const fetcher = new BlockFetcher({ store, warmCache: null, cache: new BlockCache(cacheBytes) });
   const inputs = task.inputs.map(({ key, toc, tombstones }) => ({
     reader: new SegmentReader(key, toc, fetcher),
@@ -32,13 +32,9 @@ export async function mergeSegments(
   }));
   const rowsExpected = inputs.reduce((sum, input) => sum + livingRows(input), 0);
   if (rowsExpected === 0) return null;
-  return streamOnce(store, clock, task.key, async (sink) => {
-    const writer = new SegmentWriter(task.key, sink, {
-      rowsExpected,
-      indexes: rowIndexes(task.temporalKeys),
-    });
+  const { key, temporalKeys } = task;
+  return streamSegment(components, { key, temporalKeys, rowsExpected }, async (writer) => {
     for (const input of inputs) await copyInput(input, writer);
-    return writer.finish();
   });
 }
 

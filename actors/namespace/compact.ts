@@ -6,7 +6,7 @@ import type { ActorComponents } from '../actor/components.ts';
 import type { BuiltGraph, BuiltSegment } from '../compute/lanes.ts';
 import type { CompactionChoice } from '../storage/compaction-policy.ts';
 import { keyOfObject } from '../storage/object-ref.ts';
-import { SegmentReader } from '../storage/segment-reader.ts';
+import type { SegmentReader } from '../storage/segment-reader.ts';
 import { objectsOfSegment, pinnedKeys } from '../storage/shared-objects.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import {
@@ -22,6 +22,7 @@ import { chooseMerge } from './choose-merge.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import { buildGraphsOf, graphsOf, keepGraphs, removeFiles, type UpkeepStep } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
+import { openBuilt } from './open-built.ts';
 import { overdueSegments } from './overdue-segments.ts';
 
 /**
@@ -88,12 +89,7 @@ async function withGraphs(
   },
 ): Promise<Merge['merged']> {
   const { id, key, built, inputs } = merge;
-  const reader = new SegmentReader(
-    key,
-    built.toc,
-    components.fetcher,
-    components.shares.of(state.identity.tenantId).owner,
-  );
+  const reader = openBuilt(components, state, key, built);
   const isIndexed = inputs.some(({ graphs }) => (graphs?.length ?? 0) > 0);
   const pays = isIndexed && paysForGraphs(vectorsOf(built.toc));
   const segment = { reader, tombstones: noTombstones };

@@ -19,12 +19,12 @@ import { documentEntryLength } from '../storage/document-batch.ts';
 import type { ManifestSegment, ManifestTail } from '../storage/manifest.ts';
 import type { Memtable } from '../storage/memtable.ts';
 import type { Pin } from '../storage/object-ref.ts';
-import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../storage/tombstones.ts';
 import { searchableMemtable } from '../text/searchable-memtable.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import type { FrozenMemtable, NamespaceState, Reach } from './namespace-state.ts';
+import { openBuilt } from './open-built.ts';
 
 export function reachOf(state: NamespaceState): Reach {
   return { applied: new Map(state.applied), counters: state.counters, appliedBytes: state.appliedBytes };
@@ -102,12 +102,7 @@ async function flushFrozen(
     built.toc.rowCount === rows.length,
     () => `a segment of ${built.toc.rowCount} rows was built of ${rows.length}`,
   );
-  const reader = new SegmentReader(
-    key,
-    built.toc,
-    components.fetcher,
-    components.shares.of(state.identity.tenantId).owner,
-  );
+  const reader = openBuilt(components, state, key, built);
   const segmentNow = (): OpenSegment => ({
     id: segmentId,
     size: built.size,

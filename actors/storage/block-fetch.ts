@@ -2,8 +2,9 @@
  * Blocks of immutable objects, from the nearest place that has them:
  *
  * 1. decoded in memory (`BlockCache`, bounded by bytes, shared by all objects of a thread),
- * 2. stored in the warm cache on local disk,
- * 3. from the object store, neighbours joined into one range GET, one GET at a time per block.
+ * 2. as stored in memory, for a while after a small object was built (`FreshObjects`),
+ * 3. stored in the warm cache on local disk,
+ * 4. from the object store, neighbours joined into one range GET, one GET at a time per block.
  *
  * Checksums are verified wherever bytes come in. Damage on local disk is dropped and fetched again; damage from the
  * store is fetched once more, then it is a `DataError` with the object's key and the block's offset.
@@ -12,6 +13,7 @@ import { DataError, must } from '../../src/base/assert.ts';
 import { SingleFlight } from '../../src/base/single-flight.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { MemoryBudget } from '../thread/memory-budget.ts';
+import type { FreshObjects } from './fresh-objects.ts';
 import type { NearBlocks } from './near-blocks.ts';
 import type { ReadDeadline } from './read-deadline.ts';
 import type { ReadShare } from './read-share.ts';
@@ -271,6 +273,8 @@ export interface BlockFetcherOptions {
   /** Null where there is no local disk, as in compute tasks. */
   readonly warmCache: Pick<WarmCache, 'get' | 'has' | 'put' | 'remove'> | null;
   readonly cache: BlockCache;
+  /** Objects that were built a moment ago; absent where none are, as in compute tasks. */
+  readonly fresh?: FreshObjects;
   /** Gives way to other requests of the thread; absent where nobody waits for it. */
   readonly yieldTurn?: () => Promise<void>;
 }
@@ -367,12 +371,14 @@ export class ObjectBlocks {
 
   /** Answers a block as `cached` does, but looks on the local disk too. */
   cachedOrLocal(place: BlockPlace, tally: DiskTally): Block | undefined {
-    return this.cached(place.offset) ?? this.#local(place, tally);
+    return this.cached(place.offset) ?? this.#built(place) ?? this.#local(place, tally);
   }
 
   /** Whether memory or the local disk has the block, which may be damaged there. Nothing is read, nothing moves nearer. */
   isAtHand(place: BlockPlace): boolean {
-    return this.#blocks.has(place.offset) || this.#options.warmCache?.has(this.#nameOf(place)) === true;
+    const { fresh, warmCache } = this.#options;
+    const isInMemory = this.#blocks.has(place.offset) || fresh?.has(this.objectKey) === true;
+    return isInMemory || warmCache?.has(this.#nameOf(place)) === true;
   }
 
   /** The blocks in the order of `places`. All reads have settled when it throws, unless it throws `ReadTimedOut`. */
@@ -438,6 +444,23 @@ export class ObjectBlocks {
   close(): void {
     this.#closed = true;
     this.#options.cache.drop(this.#blocks);
+    this.#options.fresh?.remove(this.objectKey);
+  }
+
+  /** A block of an object that was built a moment ago, on the local disk too from now on. */
+  #built(place: BlockPlace): Block | undefined {
+    const { fresh, warmCache } = this.#options;
+    const stored = fresh?.read(this.objectKey, place) ?? null;
+    if (stored === null) return undefined;
+    try {
+      const block = this.#keep(place, stored);
+      if (!this.#closed) warmCache?.put(this.#nameOf(place), stored);
+      return block;
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error;
+      fresh?.remove(this.objectKey);
+      return undefined;
+    }
   }
 
   #local(place: BlockPlace, tally: DiskTally): Block | undefined {

@@ -22,7 +22,7 @@ export type MemoryLine =
   | 'replays'
   /** Bodies of writes that are being read. */
   | 'bodies'
-  /** Decoded blocks of segments. */
+  /** Decoded blocks of segments, and small segments that were built a moment ago, as stored. */
   | 'blocks'
   /** Columns of segments as SQL reads them. */
   | 'columns'

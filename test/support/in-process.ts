@@ -28,6 +28,7 @@ import { RowFinding } from '../../actors/search/find-rows-task.ts';
 import { ScanRoom } from '../../actors/search/scan-room.ts';
 import { sqlComponents } from '../../actors/search/sql/sql-components.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
+import { FreshObjects } from '../../actors/storage/fresh-objects.ts';
 import { parseWriteBody } from '../../actors/storage/parse-write.ts';
 import { MatchRunner } from '../../actors/text/match-task.ts';
 import { QueryPatterns } from '../../actors/text/query-pattern.ts';
@@ -373,6 +374,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
       store,
       warmCache: null,
       cache: new BlockCache(memory.bytesMax / 2, memory),
+      fresh: new FreshObjects(memory),
       yieldTurn: () => clock.yieldTurn(),
     }),
     warmCache: null,

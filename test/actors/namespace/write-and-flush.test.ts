@@ -7,6 +7,7 @@ import type { ActorComponents } from '../../../actors/actor/components.ts';
 import { Ownership } from '../../../actors/actor/ownership.ts';
 import { AppendRefused } from '../../../actors/log/group-commit.ts';
 import type { LogClient } from '../../../actors/log/log-client.ts';
+import { compactOnce } from '../../../actors/namespace/compact.ts';
 import { flushNamespace, freeze } from '../../../actors/namespace/flush.ts';
 import { loadBatch } from '../../../actors/namespace/loaded-batch.ts';
 import { NamespaceState } from '../../../actors/namespace/namespace-state.ts';
@@ -20,6 +21,7 @@ import { sqlComponents } from '../../../actors/search/sql/sql-components.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadTally } from '../../../actors/storage/block-fetch.ts';
 import { BatchBuilder, documentId, documentText } from '../../../actors/storage/document-batch.ts';
+import { FreshObjects } from '../../../actors/storage/fresh-objects.ts';
 import { ReadDeadline } from '../../../actors/storage/read-deadline.ts';
 import { openWarmCache } from '../../../actors/storage/warm-cache.ts';
 import { QueryPatterns } from '../../../actors/text/query-pattern.ts';
@@ -81,7 +83,12 @@ beforeEach(() => {
     log: plainLog(),
     shares: new KnownShares(clock),
     lanes: lanesInPlace(store, () => beforeBuild()),
-    fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(1024 * 1024) }),
+    fetcher: new BlockFetcher({
+      store,
+      warmCache: null,
+      cache: new BlockCache(1024 * 1024),
+      fresh: new FreshObjects(memory),
+    }),
     warmCache: null,
     graphFiles: graphFilesInPlace(store),
     memory,
@@ -233,6 +240,28 @@ test('an id deleted twice in one request was there once, wherever it lay', async
 
   assert.deepEqual([segment.deleted, memory.deleted], [1, 1]);
   assert.equal(state.liveDocuments, 1);
+});
+
+test('what a flush or a merge has just stored is read without the store', async () => {
+  const ids = Array.from({ length: 12 }, (_, n) => `d${n}`);
+  for (const id of ids) {
+    await write([id]);
+    await flushToSegment();
+  }
+  const documents = ids.map((id) => `${id}=text of ${id}`).reverse();
+  const reads = () => store.calls.filter(({ operation }) => operation === 'get').length;
+  const afterFlushes = reads();
+  assert.equal(state.segments.length, ids.length);
+
+  assert.deepEqual(await clock.run(readAll()), documents);
+  assert.equal(reads(), afterFlushes);
+
+  const inTurn = <T>(step: () => Promise<T>) => step();
+  assert.equal(await clock.run(compactOnce(components, state, { inTurn, isQuiet: true })), true);
+  const afterMerge = reads();
+  assert.ok(state.segments.length < ids.length);
+  assert.deepEqual(await clock.run(readAll()), documents);
+  assert.equal(reads(), afterMerge);
 });
 
 test('rows replaced while their segment is being built are tombstones in it from the start', async () => {

@@ -9,7 +9,9 @@ import {
   planRanges,
   rangeBytesMax,
 } from '../../../actors/storage/block-fetch.ts';
+import { FreshObjects } from '../../../actors/storage/fresh-objects.ts';
 import { BlockOwner, type BlockPlace, encodeBlock } from '../../../actors/storage/segment-format.ts';
+import { MemoryBudget } from '../../../actors/thread/memory-budget.ts';
 import { DataError } from '../../../src/base/assert.ts';
 import { CountingStore } from '../../support/segments.ts';
 
@@ -127,6 +129,41 @@ test('what somebody near has is not asked of the store, and kept on the disk; wh
   );
   await blocks.fetch(places, tally);
   assert.equal(asked.length, 1, 'memory has them now');
+});
+
+test('blocks of an object that was built a moment ago need neither store nor disk, and are on the disk afterwards', async () => {
+  const { store, places, warmCache, cache } = await objectOf([100, 200, 300]);
+  const whole = Buffer.from((await store.get(key))?.bytes ?? []);
+  const before = store.gets;
+  const fresh = new FreshObjects(new MemoryBudget(1e9));
+  fresh.add(key, 1, whole);
+  const blocks = new BlockFetcher({ store, warmCache, cache, fresh }).open(key);
+  const tally = emptyReadTally();
+  const [first, second, third] = places as [BlockPlace, BlockPlace, BlockPlace];
+
+  assert.equal(blocks.isAtHand(first), true);
+  assert.deepEqual(
+    [blocks.cachedOrLocal(first, tally)?.raw.length, blocks.cached(first.offset)?.raw[0]],
+    [100, 1],
+  );
+  assert.deepEqual(
+    (await blocks.fetch([second, first], tally)).map(({ raw }) => raw.length),
+    [200, 100],
+  );
+  assert.deepEqual([store.gets - before, tally], [0, emptyReadTally()]);
+  assert.deepEqual(
+    [...warmCache.entries.keys()],
+    [first, second].map(({ offset }) => `${key}@${offset}`),
+  );
+
+  whole.fill(7, third.offset + 30, third.offset + 31);
+  const [found] = await blocks.fetch([third], tally);
+  assert.deepEqual([found?.raw.length, tally.storeGets], [300, 1], 'damage is read from the store');
+  assert.equal(fresh.has(key), false);
+
+  fresh.add(key, 1, whole);
+  blocks.close();
+  assert.deepEqual([fresh.has(key), fresh.bytes], [false, 0]);
 });
 
 test('blocks further apart than the gap are separate GETs', async () => {

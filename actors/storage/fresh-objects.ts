@@ -1,0 +1,86 @@
+import { limits } from '../../protocol/limits.ts';
+import type { MemoryBudget } from '../thread/memory-budget.ts';
+import type { BlockPlace } from './segment-format.ts';
+
+/** The part of a thread's memory that fresh objects may take, where that is less than their limit. */
+const memoryShare = 1 / 32;
+
+/**
+ * Small objects as they were stored, for a while after they were built. A flush takes a namespace's documents out of the memtable, and
+ * whoever reads them next would wait for the object store: where a thousand namespaces are flushed at once, for a second. What
+ * is read is decoded and kept as any other block; the rest is forgotten here, the oldest of whoever has the most first.
+ */
+export class FreshObjects {
+  readonly #budget: MemoryBudget;
+  readonly #bytesMax: number;
+  readonly #owners = new Map<string, number>();
+  readonly #held = new Map<number, ObjectsOfOwner>();
+  #bytes = 0;
+
+  /** What it holds is on the line `blocks` of `budget`. */
+  constructor(budget: MemoryBudget) {
+    this.#budget = budget;
+    this.#bytesMax = Math.min(limits.freshObjectsBytesMax, Math.floor(budget.bytesMax * memoryShare));
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Keeps all bytes of an object for a while. `owner`: whose data it is. Keeps nothing where it is larger than the room. */
+  add(objectKey: string, owner: number, bytes: Uint8Array): void {
+    if (bytes.length > this.#bytesMax) return;
+    this.remove(objectKey);
+    while (this.#bytes + bytes.length > this.#bytesMax) this.#forgetOne();
+    const of = this.#held.get(owner) ?? { bytes: 0, objects: new Map<string, Uint8Array>() };
+    of.objects.set(objectKey, bytes);
+    this.#held.set(owner, of);
+    this.#owners.set(objectKey, owner);
+    this.#charge(of, bytes.length);
+  }
+
+  has(objectKey: string): boolean {
+    return this.#owners.has(objectKey);
+  }
+
+  /** A copy of a block's stored bytes, fewer where the object ends before; null where the object is not here. */
+  read(objectKey: string, { offset, length }: BlockPlace): Buffer | null {
+    const owner = this.#owners.get(objectKey);
+    if (owner === undefined) return null;
+    const bytes = this.#held.get(owner)?.objects.get(objectKey);
+    return bytes === undefined ? null : Buffer.from(bytes.subarray(offset, offset + length));
+  }
+
+  remove(objectKey: string): void {
+    const owner = this.#owners.get(objectKey);
+    const of = owner === undefined ? undefined : this.#held.get(owner);
+    const bytes = of?.objects.get(objectKey);
+    if (owner === undefined || of === undefined || bytes === undefined) return;
+    of.objects.delete(objectKey);
+    this.#owners.delete(objectKey);
+    this.#charge(of, -bytes.length);
+    if (of.objects.size === 0) this.#held.delete(owner);
+  }
+
+  /** Forgets the oldest object of the owner that has the most bytes here. */
+  #forgetOne(): void {
+    let most: ObjectsOfOwner | null = null;
+    for (const of of this.#held.values()) if (most === null || of.bytes > most.bytes) most = of;
+    for (const oldest of most?.objects.keys() ?? []) {
+      this.remove(oldest);
+      return;
+    }
+  }
+
+  #charge(of: ObjectsOfOwner, bytes: number): void {
+    of.bytes += bytes;
+    this.#bytes += bytes;
+    this.#budget.add('blocks', bytes);
+  }
+}
+
+interface ObjectsOfOwner {
+  bytes: number;
+  /** Oldest first. */
+  readonly objects: Map<string, Uint8Array>;
+}

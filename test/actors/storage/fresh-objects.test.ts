@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FreshObjects } from '../../../actors/storage/fresh-objects.ts';
+import { MemoryBudget } from '../../../actors/thread/memory-budget.ts';
+import { limits } from '../../../protocol/limits.ts';
+
+const place = (offset: number, length: number) => ({ offset, length, kind: 1 });
+const kilobyte = Buffer.alloc(1_000, 'x');
+
+/** Room for ten objects of 1,000 bytes. */
+function roomForTen() {
+  const budget = new MemoryBudget(32 * 10_000);
+  return { budget, fresh: new FreshObjects(budget) };
+}
+
+test('an object is read in parts, as it was added, until it is removed', () => {
+  const { budget, fresh } = roomForTen();
+  fresh.add('a', 1, Buffer.from('0123456789'));
+
+  assert.equal(fresh.read('a', place(2, 3))?.toString(), '234');
+  assert.equal(fresh.read('a', place(8, 5))?.toString(), '89', 'it ends before');
+  assert.equal(fresh.read('b', place(0, 1)), null);
+  assert.deepEqual([fresh.bytes, budget.line('blocks')], [10, 10]);
+  fresh.add('a', 1, Buffer.from('again'));
+  assert.equal(fresh.read('a', place(0, 5))?.toString(), 'again');
+  assert.equal(fresh.bytes, 5);
+
+  fresh.remove('a');
+  fresh.remove('a');
+  assert.equal(fresh.read('a', place(0, 1)), null);
+  assert.deepEqual([fresh.bytes, budget.line('blocks')], [0, 0]);
+});
+
+test('who adds a thousand objects keeps its newest, and puts out nothing of a neighbour who has less', () => {
+  const { budget, fresh } = roomForTen();
+  fresh.add('neighbour-1', 2, kilobyte);
+  fresh.add('neighbour-2', 2, kilobyte);
+
+  for (let n = 0; n < 1_000; n++) {
+    fresh.add(`attacker-${n}`, 1, kilobyte);
+    assert.ok(fresh.bytes <= 10_000 && budget.line('blocks') === fresh.bytes);
+  }
+
+  assert.deepEqual(
+    ['neighbour-1', 'neighbour-2'].map((key) => fresh.has(key)),
+    [true, true],
+  );
+  assert.deepEqual(
+    [991, 992, 999].map((n) => fresh.has(`attacker-${n}`)),
+    [false, true, true],
+  );
+});
+
+test('an object larger than the room is not kept, and puts nothing out', () => {
+  const { fresh } = roomForTen();
+  fresh.add('a', 1, kilobyte);
+
+  fresh.add('large', 1, Buffer.alloc(10_001));
+
+  assert.deepEqual([fresh.has('a'), fresh.has('large')], [true, false]);
+});
+
+test('a large memory does not raise the room over its limit', () => {
+  const fresh = new FreshObjects(new MemoryBudget(1e12));
+  const bytes = Buffer.alloc(limits.freshObjectBytesMax);
+
+  for (let n = 0; n < 50; n++) fresh.add(`object-${n}`, n, bytes);
+
+  assert.equal(fresh.bytes, limits.freshObjectsBytesMax);
+});
