@@ -46,6 +46,7 @@ export async function mergePatches(
   const documents: DocumentParts[] = [];
   let bytes = 0;
   let bytesExpected = batchHeadBytes;
+  await pipeline.indexOverlay(() => slice.giveWayWhenDue());
   for (const [index, patch] of readPatches(patches.buffer).entries()) {
     // The same id twice in one request: the second builds on the first.
     const current = merged.get(patch.id) ?? (await currentDocument(state, pipeline, patch.id));

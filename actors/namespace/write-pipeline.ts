@@ -22,18 +22,13 @@ import {
   type WriteStamp,
   type WritesBefore,
 } from './namespace-state.ts';
+import { type PendingPlace, PendingWrites } from './pending-writes.ts';
 import { isLarge, SegmentLookUp } from './segment-look-up.ts';
 
 export interface AppliedWrite {
   readonly version: number;
   readonly deleted: number;
 }
-
-/** A document as the next writes will find it: where it lies, or null where it is deleted. */
-type Overlaid = {
-  readonly version: number;
-  readonly place: { readonly buffer: Buffer; readonly offset: number } | null;
-};
 
 const applyRetryMs = 200;
 
@@ -53,7 +48,7 @@ export class WritePipeline {
   readonly #state: NamespaceState;
   readonly #turn = new Serial();
   readonly #applies = new Serial();
-  readonly #overlay = new Map<string, Overlaid>();
+  readonly #overlay = new PendingWrites();
   /** Higher than those of every earlier actor of this namespace, whose last one the log may have refused. */
   #epoch: number;
   #broken = false;
@@ -98,15 +93,20 @@ export class WritePipeline {
   }
 
   /** What the next write would find under the id: undefined where no pending write touches it. */
-  overlaid(id: string): Overlaid['place'] | undefined {
-    return this.#overlay.get(id)?.place;
+  overlaid(id: string): PendingPlace | undefined {
+    return this.#overlay.find(id);
+  }
+
+  /** Makes `overlaid` quick for whoever asks for many ids; awaits `giveWay` between pieces of that work. Call in turn. */
+  indexOverlay(giveWay: () => Promise<void>): Promise<void> {
+    return this.#overlay.index(giveWay);
   }
 
   /** Call in turn. The promise in the answer resolves when the write is applied; submission itself does not wait. */
   submit(batch: LoadedBatch): { readonly applied: Promise<AppliedWrite> } {
     this.#admit(batch);
     const stamp = this.#stamp(batch);
-    this.#overlayBatch(batch, stamp.version);
+    this.#overlay.add(batch);
     const head = this.#head(stamp);
     const epoch = this.#epoch;
     const durable = this.#components.log.append(head, batch.buffer, epoch);
@@ -214,13 +214,6 @@ export class WritePipeline {
     return { version: stamp.version, lastSequence, lastWrittenAt: stamp.writtenAt };
   }
 
-  #overlayBatch(batch: LoadedBatch, version: number): void {
-    for (const id of batch.deletes) this.#overlay.set(id, { version, place: null });
-    batch.documentOffsets.forEach((offset, i) => {
-      this.#overlay.set(batch.ids[i] ?? '', { version, place: { buffer: batch.buffer, offset } });
-    });
-  }
-
   async #apply(
     batch: LoadedBatch,
     stamp: WriteStamp,
@@ -235,7 +228,7 @@ export class WritePipeline {
       if (this.#broken) throw appliedByNext();
       const { lookUp } = submission;
       const deleted = await applyDurable(this.#components, this.#state, { batch, stamp, position, lookUp });
-      this.#leaveOverlay(batch, stamp.version);
+      this.#overlay.remove(batch);
       return { version: stamp.version, deleted };
     } catch (error) {
       if (!isNotWritten(error)) {
@@ -248,11 +241,6 @@ export class WritePipeline {
       this.#pendingBytes -= batch.buffer.byteLength;
       assert(this.#pendingBytes >= 0, () => 'pending writes take a negative number of bytes');
     }
-  }
-
-  #leaveOverlay(batch: LoadedBatch, version: number): void {
-    for (const ids of [batch.deletes, batch.ids])
-      for (const id of ids) if (this.#overlay.get(id)?.version === version) this.#overlay.delete(id);
   }
 
   /** Everything of the epoch is refused by the log as well, so the first refusal speaks for all of them. */
