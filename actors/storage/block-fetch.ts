@@ -454,7 +454,8 @@ export class ObjectBlocks {
     if (stored === null) return undefined;
     try {
       const block = this.#keep(place, stored);
-      if (!this.#closed) warmCache?.put(this.#nameOf(place), stored);
+      const name = this.#nameOf(place);
+      if (!this.#closed && warmCache?.has(name) !== true) warmCache?.put(name, stored);
       return block;
     } catch (error) {
       if (!(error instanceof DataError)) throw error;
