@@ -139,11 +139,13 @@ export type ComputeTask =
   | BuildImportTask
   | ReplacedRowsTask;
 
+/** A segment that is in the store: `size` in bytes, and its table of contents. */
 export interface StoredSegment {
   readonly size: number;
   readonly toc: SegmentToc;
 }
 
+/** A segment that a flush or a merge has made. */
 export interface BuiltSegment extends StoredSegment {
   /** The whole object, in shared memory, where it is small; null for larger ones. */
   readonly stored: Uint8Array | null;

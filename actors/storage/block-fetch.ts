@@ -369,7 +369,7 @@ export class ObjectBlocks {
     return block;
   }
 
-  /** Answers a block as `cached` does, but looks on the local disk too. */
+  /** Answers a block as `cached` does, but looks among objects that were just built and on the local disk too. */
   cachedOrLocal(place: BlockPlace, tally: DiskTally): Block | undefined {
     return this.cached(place.offset) ?? this.#built(place) ?? this.#local(place, tally);
   }
@@ -440,7 +440,7 @@ export class ObjectBlocks {
     this.#options.cache.addDerived(block, derived);
   }
 
-  /** Forgets the decoded blocks; what is on local disk ages away by itself. */
+  /** Forgets the decoded blocks, and the object where it was just built; what is on local disk ages away by itself. */
   close(): void {
     this.#closed = true;
     this.#options.cache.drop(this.#blocks);
