@@ -22,7 +22,7 @@ import { chooseMerge } from './choose-merge.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import { buildGraphsOf, graphsOf, keepGraphs, removeFiles, type UpkeepStep } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
-import { openBuilt } from './open-built.ts';
+import { keepFresh, openBuilt } from './open-built.ts';
 import { overdueSegments } from './overdue-segments.ts';
 
 /**
@@ -146,6 +146,7 @@ async function replaceSegments(
   });
   // Only now: a snapshot taken during the commit still reads the inputs, which are not deleted before long.
   state.segments = replaced();
+  if (merged !== null) keepFresh(components, state, merged.reader, merged.built);
   state.generation++;
   // Reads that began before go on without the cache, which has better uses.
   for (const { reader } of inputs) reader.close();

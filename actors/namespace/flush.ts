@@ -24,7 +24,7 @@ import { noTombstones, withDeleted } from '../storage/tombstones.ts';
 import { searchableMemtable } from '../text/searchable-memtable.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import type { FrozenMemtable, NamespaceState, Reach } from './namespace-state.ts';
-import { openBuilt } from './open-built.ts';
+import { keepFresh, openBuilt } from './open-built.ts';
 
 export function reachOf(state: NamespaceState): Reach {
   return { applied: new Map(state.applied), counters: state.counters, appliedBytes: state.appliedBytes };
@@ -112,6 +112,7 @@ async function flushFrozen(
   });
   await commitReach(components, state, reach, { segment: segmentInManifest(segmentNow()), tail: null });
   state.segments = [...state.segments, segmentNow()];
+  keepFresh(components, state, reader, built);
   thaw(state, frozen);
 }
 

@@ -3,14 +3,27 @@ import type { BuiltSegment } from '../compute/lanes.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
-/** Opens a segment that was built a moment ago. A small one is read from memory for a while, so that its namespace does not turn cold. */
+type Parts = Pick<ActorComponents, 'fetcher' | 'shares'>;
+
+/** Opens a segment that was built a moment ago. */
 export function openBuilt(
-  { fetcher, shares }: Pick<ActorComponents, 'fetcher' | 'shares'>,
+  { fetcher, shares }: Parts,
   state: NamespaceState,
   key: string,
-  { toc, stored }: BuiltSegment,
+  { toc }: BuiltSegment,
 ): SegmentReader {
-  const { owner } = shares.of(state.identity.tenantId);
-  if (stored !== null) fetcher.options.fresh?.add(key, owner, stored);
-  return new SegmentReader(key, toc, fetcher, owner);
+  return new SegmentReader(key, toc, fetcher, shares.of(state.identity.tenantId).owner);
+}
+
+/**
+ * Has a small segment read from memory for a while, so that its namespace does not turn cold. Call once a manifest names it: of one that
+ * is given up nobody would remove the bytes.
+ */
+export function keepFresh(
+  { fetcher, shares }: Parts,
+  { identity }: NamespaceState,
+  { objectKey }: SegmentReader,
+  { stored }: BuiltSegment,
+): void {
+  if (stored !== null) fetcher.options.fresh?.add(objectKey, shares.of(identity.tenantId).owner, stored);
 }
