@@ -71,7 +71,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     store,
     warmCache,
     cache: new BlockCache(Math.floor(task.memoryBytes / 2), memory),
-    fresh: new FreshObjects(memory),
+    fresh: new FreshObjects(memory, systemClock),
     yieldTurn: systemClock.yieldTurn,
   });
 

@@ -117,7 +117,8 @@ export class ActorHost {
     );
     this.#tenants = new OpenActors(clock);
     const kinds = [this.#namespaces, this.#tenants];
-    this.#eviction = new Eviction({ ...components, blocks: fetcher.options.cache }, kinds);
+    const { cache: blocks, fresh = null } = fetcher.options;
+    this.#eviction = new Eviction({ ...components, blocks, fresh }, kinds);
     this.#replays = new WaitingReplays(memory);
     this.#quota = new StorageQuota(components);
     this.#drops = new Drops(components);

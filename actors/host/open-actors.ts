@@ -1,6 +1,7 @@
 import type { Clock } from '../../src/base/clock.ts';
 import { describeError, type Logger } from '../../src/base/log.ts';
 import type { BlockCache } from '../storage/block-fetch.ts';
+import type { FreshObjects } from '../storage/fresh-objects.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 import type { KnownShares } from '../thread/known-shares.ts';
 import type { MemoryBudget } from '../thread/memory-budget.ts';
@@ -9,7 +10,7 @@ import { type Evictee, evictionOrder } from './eviction-order.ts';
 /**
  * The open actors of a thread, and the order in which memory is given back when its budget is used up:
  *
- * 1. the block cache shrinks to its least share;
+ * 1. the block cache shrinks to its least share, and then what was built a moment ago is forgotten;
  * 2. actors that nobody uses at this moment are put away, in the order of eviction-order.ts. One that holds records which only the log has is
  *    flushed first, some at a time; those behind it are put away meanwhile;
  * 3. actors in use that hold large memtables are flushed and stay open;
@@ -163,6 +164,8 @@ export interface EvictionComponents {
   readonly logger: Logger;
   readonly memory: MemoryBudget;
   readonly blocks: BlockCache;
+  /** Null where none are kept. */
+  readonly fresh: FreshObjects | null;
   readonly shares: Pick<KnownShares, 'of'>;
 }
 
@@ -255,10 +258,11 @@ export class Eviction {
 
   /** Makes room where the budget is used up; cheap where it is not. */
   makeRoom(): void {
-    const { memory, blocks, clock } = this.#components;
+    const { memory, blocks, fresh, clock } = this.#components;
     if (memory.over === 0) return;
     const slack = memory.bytesMax * slackShare;
     blocks.giveBack(slack);
+    if (memory.over > 0) fresh?.giveBack(memory.over + slack);
     if (memory.over === 0 || clock.monotonic() < this.#nextLookMs) return;
     this.#free(memory.over + slack);
     if (memory.over > 0) this.#nextLookMs = clock.monotonic() + lookAgainMs;

@@ -146,7 +146,7 @@ async function replaceSegments(
   });
   // Only now: a snapshot taken during the commit still reads the inputs, which are not deleted before long.
   state.segments = replaced();
-  if (merged !== null) keepFresh(components, state, merged.reader, merged.built);
+  if (merged !== null) keepFresh(merged.reader, merged.built);
   state.generation++;
   // Reads that began before go on without the cache, which has better uses.
   for (const { reader } of inputs) reader.close();

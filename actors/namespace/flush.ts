@@ -112,7 +112,7 @@ async function flushFrozen(
   });
   await commitReach(components, state, reach, { segment: segmentInManifest(segmentNow()), tail: null });
   state.segments = [...state.segments, segmentNow()];
-  keepFresh(components, state, reader, built);
+  keepFresh(reader, built);
   thaw(state, frozen);
 }
 

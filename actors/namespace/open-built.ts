@@ -19,11 +19,6 @@ export function openBuilt(
  * Has a small segment read from memory for a while, so that its namespace does not turn cold. Call once a manifest names it: of one that
  * is given up nobody would remove the bytes.
  */
-export function keepFresh(
-  { fetcher, shares }: Parts,
-  { identity }: NamespaceState,
-  { objectKey }: SegmentReader,
-  { stored }: BuiltSegment,
-): void {
-  if (stored !== null) fetcher.options.fresh?.add(objectKey, shares.of(identity.tenantId).owner, stored);
+export function keepFresh({ blocks }: SegmentReader, { stored }: BuiltSegment): void {
+  if (stored !== null) blocks.keepFresh(stored);
 }

@@ -362,7 +362,7 @@ export class ObjectBlocks {
     this.#options = options;
   }
 
-  /** The block from memory, or undefined; makes no promise and no read. */
+  /** The block from among the decoded ones, or undefined; makes no promise and no read. */
   cached(offset: number): Block | undefined {
     const block = this.#blocks.get(offset);
     if (block !== undefined) block.used = true;
@@ -440,11 +440,17 @@ export class ObjectBlocks {
     this.#options.cache.addDerived(block, derived);
   }
 
-  /** Forgets the decoded blocks, and the object where it was just built; what is on local disk ages away by itself. */
+  /** Forgets the decoded blocks, and its own object where it was just built; what is on local disk ages away by itself. */
   close(): void {
     this.#closed = true;
     this.#options.cache.drop(this.#blocks);
-    this.#options.fresh?.remove(this.objectKey);
+    // A parent's object is its parent's to forget.
+    if (this.#near === null) this.#options.fresh?.remove(this.objectKey);
+  }
+
+  /** Has the object read from memory for a while, because it was built a moment ago. Does nothing once it is closed. */
+  keepFresh(stored: Uint8Array): void {
+    if (!this.#closed) this.#options.fresh?.add(this.objectKey, this.#of.owner, stored);
   }
 
   /** A block of an object that was built a moment ago, on the local disk too from now on. */

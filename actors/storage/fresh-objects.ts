@@ -1,4 +1,5 @@
 import { limits } from '../../protocol/limits.ts';
+import type { Clock } from '../../src/base/clock.ts';
 import type { MemoryBudget } from '../thread/memory-budget.ts';
 import type { BlockPlace } from './segment-format.ts';
 
@@ -8,18 +9,22 @@ const memoryShare = 1 / 32;
 /**
  * Small objects as they were stored, for a while after they were built. A flush takes a namespace's documents out of the memtable, and
  * whoever reads them next would wait for the object store: where a thousand namespaces are flushed at once, for a second. What
- * is read is decoded and kept as any other block; the rest is forgotten here, the oldest of whoever has the most first.
+ * is read is decoded and kept as any other block. Where room is needed, what was built over a minute ago is forgotten first, then the
+ * oldest of whoever has the most; all of it, where the thread's memory is used up.
  */
 export class FreshObjects {
   readonly #budget: MemoryBudget;
+  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #bytesMax: number;
-  readonly #owners = new Map<string, number>();
+  /** Oldest first. */
+  readonly #added = new Map<string, { readonly owner: number; readonly atMs: number }>();
   readonly #held = new Map<number, ObjectsOfOwner>();
   #bytes = 0;
 
   /** What it holds is on the line `blocks` of `budget`. */
-  constructor(budget: MemoryBudget) {
+  constructor(budget: MemoryBudget, clock: Pick<Clock, 'monotonic'>) {
     this.#budget = budget;
+    this.#clock = clock;
     this.#bytesMax = Math.min(limits.freshObjectsBytesMax, Math.floor(budget.bytesMax * memoryShare));
   }
 
@@ -35,35 +40,46 @@ export class FreshObjects {
     const of = this.#held.get(owner) ?? { bytes: 0, objects: new Map<string, Uint8Array>() };
     of.objects.set(objectKey, bytes);
     this.#held.set(owner, of);
-    this.#owners.set(objectKey, owner);
+    this.#added.set(objectKey, { owner, atMs: this.#clock.monotonic() });
     this.#charge(of, bytes.length);
   }
 
   has(objectKey: string): boolean {
-    return this.#owners.has(objectKey);
+    return this.#added.has(objectKey);
   }
 
   /** A copy of a block's stored bytes, fewer where the object ends before; null where the object is not here. */
   read(objectKey: string, { offset, length }: BlockPlace): Buffer | null {
-    const owner = this.#owners.get(objectKey);
-    if (owner === undefined) return null;
-    const bytes = this.#held.get(owner)?.objects.get(objectKey);
+    const added = this.#added.get(objectKey);
+    if (added === undefined) return null;
+    const bytes = this.#held.get(added.owner)?.objects.get(objectKey);
     return bytes === undefined ? null : Buffer.from(bytes.subarray(offset, offset + length));
   }
 
   remove(objectKey: string): void {
-    const owner = this.#owners.get(objectKey);
-    const of = owner === undefined ? undefined : this.#held.get(owner);
+    const added = this.#added.get(objectKey);
+    const of = added === undefined ? undefined : this.#held.get(added.owner);
     const bytes = of?.objects.get(objectKey);
-    if (owner === undefined || of === undefined || bytes === undefined) return;
+    if (added === undefined || of === undefined || bytes === undefined) return;
     of.objects.delete(objectKey);
-    this.#owners.delete(objectKey);
+    this.#added.delete(objectKey);
     this.#charge(of, -bytes.length);
-    if (of.objects.size === 0) this.#held.delete(owner);
+    if (of.objects.size === 0) this.#held.delete(added.owner);
   }
 
-  /** Forgets the oldest object of the owner that has the most bytes here. */
+  /** Gives back so many bytes, or all that it has. */
+  giveBack(bytes: number): void {
+    for (const least = this.#bytes - bytes; this.#bytes > Math.max(0, least); ) this.#forgetOne();
+  }
+
+  /** Forgets the oldest object where it is old, otherwise the oldest of the owner that has the most bytes here. */
   #forgetOne(): void {
+    const oldSince = this.#clock.monotonic() - limits.freshObjectMs;
+    for (const [objectKey, { atMs }] of this.#added) {
+      if (atMs > oldSince) break;
+      this.remove(objectKey);
+      return;
+    }
     let most: ObjectsOfOwner | null = null;
     for (const of of this.#held.values()) if (most === null || of.bytes > most.bytes) most = of;
     for (const oldest of most?.objects.keys() ?? []) {

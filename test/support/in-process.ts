@@ -374,7 +374,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
       store,
       warmCache: null,
       cache: new BlockCache(memory.bytesMax / 2, memory),
-      fresh: new FreshObjects(memory),
+      fresh: new FreshObjects(memory, clock),
       yieldTurn: () => clock.yieldTurn(),
     }),
     warmCache: null,

@@ -16,6 +16,8 @@ import {
 import { limits } from '../../../protocol/limits.ts';
 import { DataError } from '../../../src/base/assert.ts';
 import { systemClock } from '../../../src/base/clock.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { type Fault, FaultyObjectStore } from '../../support/faulty-object-store.ts';
 import {
   buildSegment,
   CountingStore,
@@ -143,8 +145,10 @@ test('a merge takes far less memory than the segment that it makes', async (t) =
 });
 
 test('a small segment comes with its bytes, as they are in the store; a larger one without', async () => {
-  const merged = async (bytesOfText: number) => {
-    const store = new CountingStore();
+  const merged = async (bytesOfText: number, faults: Fault[] = []) => {
+    const store = new FaultyObjectStore(new MemoryObjectStore(), clock, ({ operation }) =>
+      operation === 'stream' ? faults.shift() : undefined,
+    );
     const random = seededRandom(5);
     const text = Buffer.from(Array.from({ length: bytesOfText }, () => Math.floor(random() * 94) + 33));
     const entry = entryOf({ id: 'a', text, meta: null, vector: null });
@@ -159,6 +163,10 @@ test('a small segment comes with its bytes, as they are in the store; a larger o
   const small = await merged(1_000);
   assert.ok(small.stored && small.object && Buffer.compare(small.stored, small.object) === 0);
   assert.ok(small.stored.buffer instanceof SharedArrayBuffer);
+  for (const fault of ['drop-before-apply', 'error-after-apply', 'refuse-after-apply'] as const) {
+    const again = await merged(1_000, [fault]);
+    assert.ok(again.stored && Buffer.compare(again.stored, small.object) === 0, `made again: ${fault}`);
+  }
   const large = await merged(1_900_000);
   assert.equal(large.stored, null);
   assert.ok((large.object?.length ?? 0) > limits.freshObjectBytesMax);

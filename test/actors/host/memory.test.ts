@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Eviction } from '../../../actors/host/open-actors.ts';
 import { WaitingReplays } from '../../../actors/host/waiting-replays.ts';
+import { Block, BlockCache } from '../../../actors/storage/block-fetch.ts';
+import { FreshObjects } from '../../../actors/storage/fresh-objects.ts';
+import { KnownShares } from '../../../actors/thread/known-shares.ts';
 import { MemoryBudget } from '../../../actors/thread/memory-budget.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { type Answer, InProcess, seededBytes, tenantId } from '../../support/in-process.ts';
+import { type Answer, InProcess, quiet, seededBytes, tenantId } from '../../support/in-process.ts';
 import { seededRandom } from '../../support/segments.ts';
 
 const MiB = 1024 * 1024;
@@ -157,6 +161,28 @@ test('writers hear write_busy while memory is taken up by what cannot be stored,
   await clock.run(putTaken(clock, () => process.put('a', [{ id: 'last', text: 'last' }])));
   assert.equal((await clock.run(process.count('a'))).body.count, taken + 1);
   process.kill();
+});
+
+test('where memory is used up, decoded blocks go first, then what was built a moment ago; neither goes before', () => {
+  const clock = new FakeClock();
+  const memory = new MemoryBudget(MiB);
+  const blocks = new BlockCache(MiB / 2, memory);
+  const fresh = new FreshObjects(memory, clock);
+  const parts = { clock, logger: quiet, memory, blocks, fresh, shares: new KnownShares(clock) };
+  const eviction = new Eviction(parts, []);
+  const siblings = new Map<number, Block>();
+  for (let n = 0; n < 8; n++) blocks.add(new Block(Buffer.alloc(10_000), n, { owner: 1, siblings }));
+  fresh.add('a', 1, Buffer.alloc(10_000));
+  fresh.add('b', 2, Buffer.alloc(10_000));
+  const heldAfter = (bytes: number) => {
+    memory.add('queries', bytes);
+    eviction.makeRoom();
+    return [siblings.size, fresh.has('a'), fresh.has('b')];
+  };
+
+  assert.deepEqual(heldAfter(MiB - memory.bytes), [8, true, true]);
+  assert.deepEqual(heldAfter(10_000), [6, true, true], 'the least share of blocks is 65,536 bytes');
+  assert.deepEqual(heldAfter(30_000), [6, false, false]);
 });
 
 test('records that wait for their actors are bounded, and those that were not kept are read again', async () => {

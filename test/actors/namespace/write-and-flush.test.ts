@@ -87,7 +87,7 @@ beforeEach(() => {
       store,
       warmCache: null,
       cache: new BlockCache(1024 * 1024),
-      fresh: new FreshObjects(memory),
+      fresh: new FreshObjects(memory, clock),
     }),
     warmCache: null,
     graphFiles: graphFilesInPlace(store),

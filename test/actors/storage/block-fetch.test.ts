@@ -13,6 +13,7 @@ import { FreshObjects } from '../../../actors/storage/fresh-objects.ts';
 import { BlockOwner, type BlockPlace, encodeBlock } from '../../../actors/storage/segment-format.ts';
 import { MemoryBudget } from '../../../actors/thread/memory-budget.ts';
 import { DataError } from '../../../src/base/assert.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { CountingStore } from '../../support/segments.ts';
 
 const key = 'ns/ab/n/segment/s';
@@ -135,9 +136,10 @@ test('blocks of an object that was built a moment ago need neither store nor dis
   const { store, places, warmCache, cache } = await objectOf([100, 200, 300]);
   const whole = Buffer.from((await store.get(key))?.bytes ?? []);
   const before = store.gets;
-  const fresh = new FreshObjects(new MemoryBudget(1e9));
-  fresh.add(key, 1, whole);
-  const blocks = new BlockFetcher({ store, warmCache, cache, fresh }).open(key);
+  const fresh = new FreshObjects(new MemoryBudget(1e9), new FakeClock());
+  const fetcher = new BlockFetcher({ store, warmCache, cache, fresh });
+  const blocks = fetcher.open(key);
+  blocks.keepFresh(whole);
   const tally = emptyReadTally();
   const [first, second, third] = places as [BlockPlace, BlockPlace, BlockPlace];
 
@@ -161,9 +163,34 @@ test('blocks of an object that was built a moment ago need neither store nor dis
   assert.deepEqual([found?.raw.length, tally.storeGets], [300, 1], 'damage is read from the store');
   assert.equal(fresh.has(key), false);
 
-  fresh.add(key, 1, whole);
+  blocks.keepFresh(whole);
+  fetcher.open(key, 0, { read: async (_, wanted) => wanted.map(() => null) }).close();
+  assert.equal(fresh.has(key), true, 'a branch that is closed leaves it to its parent');
   blocks.close();
   assert.deepEqual([fresh.has(key), fresh.bytes], [false, 0]);
+  blocks.keepFresh(whole);
+  assert.equal(fresh.has(key), false, 'nobody would remove it any more');
+});
+
+test('a block of a fresh object goes to the disk once, though memory does not keep it', async () => {
+  const { store, places, warmCache } = await objectOf([100]);
+  const fresh = new FreshObjects(new MemoryBudget(1e9), new FakeClock());
+  let puts = 0;
+  const counting = {
+    get: (name: string) => warmCache.get(name),
+    has: (name: string) => warmCache.has(name),
+    remove: (name: string) => warmCache.remove(name),
+    put(name: string, bytes: Uint8Array) {
+      puts++;
+      warmCache.put(name, bytes);
+    },
+  };
+  const blocks = new BlockFetcher({ store, warmCache: counting, cache: new BlockCache(0), fresh }).open(key);
+  blocks.keepFresh(Buffer.from((await store.get(key))?.bytes ?? []));
+
+  for (let n = 0; n < 3; n++) await blocks.fetch(places, emptyReadTally());
+
+  assert.equal(puts, 1);
 });
 
 test('blocks further apart than the gap are separate GETs', async () => {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { FreshObjects } from '../../../actors/storage/fresh-objects.ts';
 import { MemoryBudget } from '../../../actors/thread/memory-budget.ts';
 import { limits } from '../../../protocol/limits.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const place = (offset: number, length: number) => ({ offset, length, kind: 1 });
 const kilobyte = Buffer.alloc(1_000, 'x');
@@ -10,7 +11,8 @@ const kilobyte = Buffer.alloc(1_000, 'x');
 /** Room for ten objects of 1,000 bytes. */
 function roomForTen() {
   const budget = new MemoryBudget(32 * 10_000);
-  return { budget, fresh: new FreshObjects(budget) };
+  const clock = new FakeClock();
+  return { budget, clock, fresh: new FreshObjects(budget, clock) };
 }
 
 test('an object is read in parts, as it was added, until it is removed', () => {
@@ -51,6 +53,31 @@ test('who adds a thousand objects keeps its newest, and puts out nothing of a ne
   );
 });
 
+test('what is old goes first, whoever has most; nothing goes while there is room', async () => {
+  const { clock, fresh } = roomForTen();
+  fresh.add('old', 2, kilobyte);
+  await clock.advance(limits.freshObjectMs / 2);
+  fresh.add('younger', 2, kilobyte);
+  await clock.advance(limits.freshObjectMs / 2);
+
+  for (let n = 0; n < 8; n++) fresh.add(`new-${n}`, 1, kilobyte);
+  assert.equal(fresh.has('old'), true);
+  fresh.add('new-8', 1, kilobyte);
+  assert.deepEqual([fresh.has('old'), fresh.has('younger'), fresh.has('new-0')], [false, true, true]);
+  fresh.add('new-9', 1, kilobyte);
+  assert.deepEqual([fresh.has('younger'), fresh.has('new-0'), fresh.has('new-1')], [true, false, true]);
+});
+
+test('it gives back what is asked of it, and no more than it has', () => {
+  const { budget, fresh } = roomForTen();
+  for (let n = 0; n < 10; n++) fresh.add(`object-${n}`, n, kilobyte);
+
+  fresh.giveBack(2_500);
+  assert.deepEqual([fresh.bytes, budget.line('blocks')], [7_000, 7_000]);
+  fresh.giveBack(1e9);
+  assert.deepEqual([fresh.bytes, budget.line('blocks')], [0, 0]);
+});
+
 test('an object larger than the room is not kept, and puts nothing out', () => {
   const { fresh } = roomForTen();
   fresh.add('a', 1, kilobyte);
@@ -61,7 +88,7 @@ test('an object larger than the room is not kept, and puts nothing out', () => {
 });
 
 test('a large memory does not raise the room over its limit', () => {
-  const fresh = new FreshObjects(new MemoryBudget(1e12));
+  const fresh = new FreshObjects(new MemoryBudget(1e12), new FakeClock());
   const bytes = Buffer.alloc(limits.freshObjectBytesMax);
 
   for (let n = 0; n < 50; n++) fresh.add(`object-${n}`, n, bytes);
