@@ -281,7 +281,7 @@ export const limits = {
   mailboxWaitingMax: 10_000,
   /** Bytes of writes of one namespace that are submitted and not yet durable. Past it: 429 write_busy. */
   pendingWriteBytesMax: 128 * MiB,
-  /** Bytes of all records that wait in the log thread for their PUT, of all tenants; one owner has half at most, and what is free. Past it: 429 write_busy. */
+  /** Bytes of all records that wait in the log thread for their PUT, of all tenants; one owner has at most half, and never more than is free. Past it: 429 write_busy. */
   logQueueBytesMax: 272 * MiB,
   /** Requests between threads that wait for an answer. */
   callsInFlightMax: 100_000,
@@ -329,9 +329,10 @@ export const limits = {
   flushAfterMs: 300_000,
   /** Bytes of the log above its floor: with more, whoever holds the floor back is flushed. Half a second of replay from a disk. */
   logAboveFloorBytesMax: 512 * MiB,
-  /** Bytes of a segment that an actor thread keeps as it was stored after it was built, of all of them, and when it is the first to go. */
+  /** Bytes of the largest segment that an actor thread keeps in memory as it was stored, and of all of them. */
   freshObjectBytesMax: MiB,
   freshObjectsBytesMax: 32 * MiB,
+  /** After so long such a segment goes before all younger ones where room is needed: what was read of it is kept as blocks by then. */
   freshObjectMs: 60_000,
   /** Documents are stored in blocks of about this size before compression: one cold read fetches one. */
   documentBlockBytes: 128 * KiB,

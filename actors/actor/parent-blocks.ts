@@ -5,15 +5,16 @@
  *
  * 1. Blocks that memory and the own part of the disk don't have are asked for in pieces, one after the other, each of which takes
  *    the other thread some hundred microseconds: nobody's turn pays for it.
- * 2. Whoever answers looks at its disk alone: it opens nothing, and reads nothing of the object store.
+ * 2. Whoever answers looks at its disk and at its fresh objects alone: it opens nothing, and reads nothing of the object store.
  * 3. What is not there, too large, or not answered in time comes from the object store.
  */
 import { limits } from '../../protocol/limits.ts';
 import { placementKey } from '../../protocol/placement.ts';
+import { must } from '../../src/base/assert.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
+import type { BlockFetcherOptions } from '../storage/block-fetch.ts';
 import type { NearBlocks, WantedBlocks } from '../storage/near-blocks.ts';
 import type { BlockPlace } from '../storage/segment-format.ts';
-import type { WarmCache } from '../storage/warm-cache.ts';
 import type { ActorComponents } from './components.ts';
 
 /** Makes what asks the thread where the parent lives, as long as that is another one of this server. */
@@ -29,8 +30,10 @@ export function parentBlocks(
       const asking = async () => {
         for (const piece of nearPieces(places)) {
           if (isOver) return;
-          const offsets = piece.map((at) => places[at]?.offset ?? 0);
-          const blocks = await directory.nearBlocks(tenantId, parentName, { objectKey, offsets });
+          const wanted = piece.map((at) => must(places[at], 'a place'));
+          const offsets = wanted.map(({ offset }) => offset);
+          const lengths = wanted.map(({ length }) => length);
+          const blocks = await directory.nearBlocks(tenantId, parentName, { objectKey, offsets, lengths });
           for (const [i, at] of piece.entries()) found[at] = blocks[i] ?? null;
         }
       };
@@ -43,12 +46,17 @@ export function parentBlocks(
   };
 }
 
-/** Answers a thread of this server that wants blocks: those that this one's part of the disk has. */
+/** Answers a thread of this server that wants blocks: those that this one's fresh objects or its part of the disk have. */
 export function answerNearBlocks(
-  warmCache: Pick<WarmCache, 'get'> | null,
-  { objectKey, offsets }: WantedBlocks,
+  { warmCache, fresh }: Pick<BlockFetcherOptions, 'warmCache' | 'fresh'>,
+  { objectKey, offsets, lengths }: WantedBlocks,
 ): (Uint8Array | null)[] {
-  return offsets.map((offset) => warmCache?.get(`${objectKey}@${offset}`) ?? null);
+  return offsets.map(
+    (offset, at) =>
+      fresh?.read(objectKey, { offset, length: lengths[at] ?? 0 }) ??
+      warmCache?.get(`${objectKey}@${offset}`) ??
+      null,
+  );
 }
 
 /** Which places are asked for together, by their numbers: so many bytes at a time, and none that has more by itself. Pure. */

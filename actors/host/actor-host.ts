@@ -496,6 +496,8 @@ export class ActorHost {
       const isDropped = this.#dropping.has(held.actor.identity.namespaceId);
       if (!held.actor.closed && !isDropped) return held;
       held.release();
+      // One that broke is not closed by itself: what it holds would be counted for ever.
+      if (held.actor.closed) held.actor.close();
       // Another call may have seen it too, and opened the next one.
       if (this.#namespaces.get(key) === known) {
         this.#namespaces.delete(key, known);

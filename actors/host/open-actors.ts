@@ -10,7 +10,7 @@ import { type Evictee, evictionOrder } from './eviction-order.ts';
 /**
  * The open actors of a thread, and the order in which memory is given back when its budget is used up:
  *
- * 1. the block cache shrinks to its least share, and then what was built a moment ago is forgotten;
+ * 1. the block cache shrinks to its least share, then small segments that are kept as they were stored are forgotten (`FreshObjects`);
  * 2. actors that nobody uses at this moment are put away, in the order of eviction-order.ts. One that holds records which only the log has is
  *    flushed first, some at a time; those behind it are put away meanwhile;
  * 3. actors in use that hold large memtables are flushed and stay open;
@@ -164,7 +164,7 @@ export interface EvictionComponents {
   readonly logger: Logger;
   readonly memory: MemoryBudget;
   readonly blocks: BlockCache;
-  /** Null where none are kept. */
+  /** Small segments as they were stored; null where none are kept. */
   readonly fresh: FreshObjects | null;
   readonly shares: Pick<KnownShares, 'of'>;
 }
@@ -262,7 +262,7 @@ export class Eviction {
     if (memory.over === 0) return;
     const slack = memory.bytesMax * slackShare;
     blocks.giveBack(slack);
-    if (memory.over > 0) fresh?.giveBack(memory.over + slack);
+    if (memory.over > 0) fresh?.giveBack(memory.over);
     if (memory.over === 0 || clock.monotonic() < this.#nextLookMs) return;
     this.#free(memory.over + slack);
     if (memory.over > 0) this.#nextLookMs = clock.monotonic() + lookAgainMs;

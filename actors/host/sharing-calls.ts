@@ -47,7 +47,7 @@ export async function answerSharing(
     }
     case internalCalls.nearBlocks: {
       const wanted = unpackMessage(body ?? new Uint8Array()) as WantedBlocks;
-      return packed(answerNearBlocks(components.warmCache, wanted));
+      return packed(answerNearBlocks(components.fetcher.options, wanted));
     }
     case internalCalls.shareNamespace: {
       const request = unpackMessage(body ?? new Uint8Array()) as ShareRequest;

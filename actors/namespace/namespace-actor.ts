@@ -32,6 +32,7 @@ import type { LoadedBatch } from './loaded-batch.ts';
 import { NamespaceQueries } from './namespace-queries.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { openNamespace } from './open.ts';
+import { closeReaders } from './open-built.ts';
 import { mergePatches } from './patch.ts';
 import type { PreparedWrite } from './prepare-write.ts';
 import { manifestBytes, openNamespaceBytes, readerBytes } from './resident.ts';
@@ -183,7 +184,7 @@ export class NamespaceActor {
     this.#closed = true;
     this.#upkeep.cancelTimers();
     this.#account.release();
-    for (const { reader } of this.#state.segments) reader.close();
+    closeReaders(this.#state);
     if (this.#reportArmed) void this.#report();
   }
 

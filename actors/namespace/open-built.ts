@@ -16,9 +16,14 @@ export function openBuilt(
 }
 
 /**
- * Has a small segment read from memory for a while, so that its namespace does not turn cold. Call once a manifest names it: of one that
- * is given up nobody would remove the bytes.
+ * Keeps the bytes of a small segment in memory after it was built, so that its namespace does not turn cold. Call it only after a
+ * manifest names the segment: nobody closes the reader of one that was given up, so its bytes would stay.
  */
 export function keepFresh({ blocks }: SegmentReader, { stored }: BuiltSegment): void {
   if (stored !== null) blocks.keepFresh(stored);
+}
+
+/** Forgets what memory holds of the segments' objects. A commit that ends after its actor was closed calls it again, for what it installed. */
+export function closeReaders({ segments }: NamespaceState): void {
+  for (const { reader } of segments) reader.close();
 }

@@ -14,6 +14,7 @@ import { compactOnce } from './compact.ts';
 import { flushNamespace, freeze, takeOwnership } from './flush.ts';
 import { indexVectorsOnce } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
+import { closeReaders } from './open-built.ts';
 import { nextOverdueMs, overdueSegments } from './overdue-segments.ts';
 import { leaveParent, type OnStored, releasePin, shareNamespace } from './share-namespace.ts';
 import { WritePace } from './write-pace.ts';
@@ -368,6 +369,8 @@ export class Upkeep {
         const isLost = [Deposed, AssertionError, DataError].some((kind) => error instanceof kind);
         if (isLost) this.#hooks.onLost();
         throw error;
+      } finally {
+        if (this.#hooks.isClosed()) closeReaders(this.#state);
       }
       await this.#leaveParent();
       this.#collectLater();

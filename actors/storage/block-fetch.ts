@@ -342,6 +342,8 @@ export class ObjectBlocks {
   readonly #turns: DecodingTurns | null;
   readonly #found: BlockFetcher['found'];
   readonly #near: NearBlocks | null;
+  /** Whether the object was kept as it was stored, through this reader of several. */
+  #hasFresh = false;
   #closed = false;
 
   constructor(
@@ -362,7 +364,7 @@ export class ObjectBlocks {
     this.#options = options;
   }
 
-  /** The block from among the decoded ones, or undefined; makes no promise and no read. */
+  /** Answers the block where it is decoded in memory, otherwise undefined; makes no promise and no read. */
   cached(offset: number): Block | undefined {
     const block = this.#blocks.get(offset);
     if (block !== undefined) block.used = true;
@@ -440,17 +442,18 @@ export class ObjectBlocks {
     this.#options.cache.addDerived(block, derived);
   }
 
-  /** Forgets the decoded blocks, and its own object where it was just built; what is on local disk ages away by itself. */
+  /** Forgets the decoded blocks, and the object where `keepFresh` kept it; what is on local disk ages away by itself. */
   close(): void {
     this.#closed = true;
     this.#options.cache.drop(this.#blocks);
-    // A parent's object is its parent's to forget.
-    if (this.#near === null) this.#options.fresh?.remove(this.objectKey);
+    if (this.#hasFresh) this.#options.fresh?.remove(this.objectKey);
   }
 
-  /** Has the object read from memory for a while, because it was built a moment ago. Does nothing once it is closed. */
+  /** Keeps the bytes of the object, which was built a moment ago, so that it is read from memory. Does nothing once it is closed. */
   keepFresh(stored: Uint8Array): void {
-    if (!this.#closed) this.#options.fresh?.add(this.objectKey, this.#of.owner, stored);
+    if (this.#closed) return;
+    this.#hasFresh = true;
+    this.#options.fresh?.add(this.objectKey, this.#of.owner, stored);
   }
 
   /** A block of an object that was built a moment ago, on the local disk too from now on. */

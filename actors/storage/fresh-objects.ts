@@ -3,25 +3,29 @@ import type { Clock } from '../../src/base/clock.ts';
 import type { MemoryBudget } from '../thread/memory-budget.ts';
 import type { BlockPlace } from './segment-format.ts';
 
+/** What an object costs besides its bytes. */
+const objectOverheadBytes = 400;
+/** The part of an object's room that is given back beyond what is asked for, so that it is asked for seldom. */
+const slackShare = 1 / 8;
 /** The part of a thread's memory that fresh objects may take, where that is less than their limit. */
 const memoryShare = 1 / 32;
 
 /**
- * Small objects as they were stored, for a while after they were built. A flush takes a namespace's documents out of the memtable, and
- * whoever reads them next would wait for the object store: where a thousand namespaces are flushed at once, for a second. What
- * is read is decoded and kept as any other block. Where room is needed, what was built over a minute ago is forgotten first, then the
- * oldest of whoever has the most; all of it, where the thread's memory is used up.
+ * Small objects as they were stored, from when they were built until they are closed or room is needed. A flush takes a namespace's
+ * documents out of the memtable, and whoever reads them next would wait for the object store: where a thousand namespaces are flushed at
+ * once, for a second. What is read is decoded and kept as any other block. Where room is needed, here or in the thread's memory, what was
+ * added over a minute ago is forgotten first, then the oldest of whoever has the most.
  */
 export class FreshObjects {
   readonly #budget: MemoryBudget;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #bytesMax: number;
-  /** Oldest first. */
+  /** Whose each object is, and when it was added; oldest first. */
   readonly #added = new Map<string, { readonly owner: number; readonly atMs: number }>();
   readonly #held = new Map<number, ObjectsOfOwner>();
   #bytes = 0;
 
-  /** What it holds is on the line `blocks` of `budget`. */
+  /** Charges what it holds to the line `blocks` of `budget`. */
   constructor(budget: MemoryBudget, clock: Pick<Clock, 'monotonic'>) {
     this.#budget = budget;
     this.#clock = clock;
@@ -32,16 +36,17 @@ export class FreshObjects {
     return this.#bytes;
   }
 
-  /** Keeps all bytes of an object for a while. `owner`: whose data it is. Keeps nothing where it is larger than the room. */
+  /** Keeps all bytes of an object. `owner`: whose data it is. Keeps nothing where it is larger than the room. */
   add(objectKey: string, owner: number, bytes: Uint8Array): void {
-    if (bytes.length > this.#bytesMax) return;
+    const cost = costOf(bytes);
+    if (cost > this.#bytesMax) return;
     this.remove(objectKey);
-    while (this.#bytes + bytes.length > this.#bytesMax) this.#forgetOne();
+    while (this.#bytes + cost > this.#bytesMax) this.#forgetOne();
     const of = this.#held.get(owner) ?? { bytes: 0, objects: new Map<string, Uint8Array>() };
     of.objects.set(objectKey, bytes);
     this.#held.set(owner, of);
     this.#added.set(objectKey, { owner, atMs: this.#clock.monotonic() });
-    this.#charge(of, bytes.length);
+    this.#charge(of, cost);
   }
 
   has(objectKey: string): boolean {
@@ -49,7 +54,7 @@ export class FreshObjects {
   }
 
   /** A copy of a block's stored bytes, fewer where the object ends before; null where the object is not here. */
-  read(objectKey: string, { offset, length }: BlockPlace): Buffer | null {
+  read(objectKey: string, { offset, length }: Pick<BlockPlace, 'offset' | 'length'>): Buffer | null {
     const added = this.#added.get(objectKey);
     if (added === undefined) return null;
     const bytes = this.#held.get(added.owner)?.objects.get(objectKey);
@@ -63,16 +68,17 @@ export class FreshObjects {
     if (added === undefined || of === undefined || bytes === undefined) return;
     of.objects.delete(objectKey);
     this.#added.delete(objectKey);
-    this.#charge(of, -bytes.length);
+    this.#charge(of, -costOf(bytes));
     if (of.objects.size === 0) this.#held.delete(added.owner);
   }
 
-  /** Gives back so many bytes, or all that it has. */
+  /** Forgets objects of so many bytes and some more, or all that it has. */
   giveBack(bytes: number): void {
-    for (const least = this.#bytes - bytes; this.#bytes > Math.max(0, least); ) this.#forgetOne();
+    const most = Math.max(0, this.#bytes - bytes - this.#bytesMax * slackShare);
+    while (this.#bytes > most) this.#forgetOne();
   }
 
-  /** Forgets the oldest object where it is old, otherwise the oldest of the owner that has the most bytes here. */
+  /** Forgets the oldest object of all where it was added over a minute ago, otherwise the oldest of the owner that has the most bytes here. */
   #forgetOne(): void {
     const oldSince = this.#clock.monotonic() - limits.freshObjectMs;
     for (const [objectKey, { atMs }] of this.#added) {
@@ -95,8 +101,13 @@ export class FreshObjects {
   }
 }
 
+function costOf(bytes: Uint8Array): number {
+  return bytes.length + objectOverheadBytes;
+}
+
 interface ObjectsOfOwner {
+  /** What its objects cost. */
   bytes: number;
-  /** Oldest first. */
+  /** The bytes of its objects by their keys, oldest first. */
   readonly objects: Map<string, Uint8Array>;
 }

@@ -1,6 +1,6 @@
 import type { BlockPlace } from './segment-format.ts';
 
-/** Where blocks of an object may be nearer than the object store: on the part of the local disk that another thread keeps. */
+/** Where blocks of an object may be nearer than the object store: with another thread, among its fresh objects or on its part of the local disk. */
 export interface NearBlocks {
   /**
    * Answers the stored bytes of blocks of the object, in the order of `places`: null for those that are not there, or not in time. What
@@ -13,4 +13,6 @@ export interface NearBlocks {
 export interface WantedBlocks {
   readonly objectKey: string;
   readonly offsets: readonly number[];
+  /** How many bytes each of them has, as stored. */
+  readonly lengths: readonly number[];
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nearPieces, parentBlocks } from '../../../actors/actor/parent-blocks.ts';
+import { answerNearBlocks, nearPieces, parentBlocks } from '../../../actors/actor/parent-blocks.ts';
+import { FreshObjects } from '../../../actors/storage/fresh-objects.ts';
 import type { NearBlocks } from '../../../actors/storage/near-blocks.ts';
 import { blockKinds } from '../../../actors/storage/segment-format.ts';
+import { MemoryBudget } from '../../../actors/thread/memory-budget.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -57,6 +59,25 @@ test('what the other thread has is answered in its place, and null for the rest'
 
   assert.deepEqual(await near.read('key', placesOf(5, 6, 7)), [null, block, null]);
   assert.deepEqual(asked, [[0, 1_000, 2_000]]);
+});
+
+test('whoever is asked answers from its fresh objects, and from its disk', () => {
+  const fresh = new FreshObjects(new MemoryBudget(1e9), new FakeClock());
+  fresh.add('new', 1, Buffer.from('0123456789'));
+  const warmCache = {
+    get: (name: string) => (name === 'old@4' ? Buffer.from('disk') : undefined),
+    has: () => false,
+    put: () => assert.fail('nothing is put'),
+    remove: () => assert.fail('nothing is removed'),
+  };
+  const answer = (objectKey: string) =>
+    answerNearBlocks({ warmCache, fresh }, { objectKey, offsets: [4, 7], lengths: [3, 2] }).map(
+      (bytes) => bytes && Buffer.from(bytes).toString(),
+    );
+
+  assert.deepEqual(answer('new'), ['456', '78']);
+  assert.deepEqual(answer('old'), ['disk', null]);
+  assert.deepEqual(answer('unknown'), [null, null]);
 });
 
 test('nobody is asked where the parent lives on the same thread or another server', async () => {

@@ -164,8 +164,10 @@ test('a small segment comes with its bytes, as they are in the store; a larger o
   assert.ok(small.stored && small.object && Buffer.compare(small.stored, small.object) === 0);
   assert.ok(small.stored.buffer instanceof SharedArrayBuffer);
   for (const fault of ['drop-before-apply', 'error-after-apply', 'refuse-after-apply'] as const) {
-    const again = await merged(1_000, [fault]);
-    assert.ok(again.stored && Buffer.compare(again.stored, small.object) === 0, `made again: ${fault}`);
+    const faults: Fault[] = [fault];
+    const again = await merged(1_000, faults);
+    assert.equal(faults.length, 0);
+    assert.ok(again.stored && Buffer.compare(again.stored, small.object) === 0, `after ${fault}`);
   }
   const large = await merged(1_900_000);
   assert.equal(large.stored, null);

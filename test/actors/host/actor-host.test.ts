@@ -4,11 +4,10 @@ import type { NamespaceDirectory } from '../../../actors/actor/components.ts';
 import { internalCalls } from '../../../protocol/internal-calls.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { placementKey } from '../../../protocol/placement.ts';
-
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { gate } from '../../support/faulty-object-store.ts';
+import { FaultyObjectStore, gate } from '../../support/faulty-object-store.ts';
 import { call, InProcess, type InProcessOptions, seededBytes, tenantId } from '../../support/in-process.ts';
 
 let clock: FakeClock;
@@ -98,6 +97,30 @@ test('a flush before a move ends when its time is over, whatever it waits for', 
 
   assert.equal(clock.monotonic() - beganMs, limits.leaveFlushMs);
   assert.equal((await clock.run(process.get('notes', 'a'))).status, 200);
+  process.kill();
+});
+
+test('a segment whose commit ends after its namespace moved away leaves nothing in memory', async () => {
+  const store = new FaultyObjectStore(truth, clock);
+  const process = await firstStart({ store });
+  const { memory } = process.components;
+  await clock.run(process.put('notes', [bulky('a')]));
+  const landing = gate();
+  store.plan = ({ key }) => (/^ns\/.*manifest$/.test(key) ? { until: landing.opened } : undefined);
+  const owners = { placement: 9, servers: ['server-b'], self: 'server-a' };
+  const moving = process.host.flushMoving(owners, limits.leaveFlushMs);
+  await clock.settle();
+  assert.equal((await keysOf(/\/segment\//)).length, 1);
+  const { standing } = process.joined;
+  process.host.adopt({ ...standing, version: standing.version + 1, owners });
+  const before = memory.line('blocks');
+
+  landing.open();
+  await clock.run(moving);
+  await clock.settle();
+
+  assert.equal((await keysOf(/^ns\/.*manifest$/)).length, 1);
+  assert.deepEqual([before, memory.line('blocks'), memory.line('actors')], [0, 0, 0]);
   process.kill();
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Eviction } from '../../../actors/host/open-actors.ts';
+import { type Evictable, Eviction, OpenActors } from '../../../actors/host/open-actors.ts';
 import { WaitingReplays } from '../../../actors/host/waiting-replays.ts';
 import { Block, BlockCache } from '../../../actors/storage/block-fetch.ts';
 import { FreshObjects } from '../../../actors/storage/fresh-objects.ts';
@@ -163,13 +163,16 @@ test('writers hear write_busy while memory is taken up by what cannot be stored,
   process.kill();
 });
 
-test('where memory is used up, decoded blocks go first, then what was built a moment ago; neither goes before', () => {
+test('where memory is used up, decoded blocks go first, then what was built a moment ago; an open actor goes last', async () => {
   const clock = new FakeClock();
   const memory = new MemoryBudget(MiB);
   const blocks = new BlockCache(MiB / 2, memory);
   const fresh = new FreshObjects(memory, clock);
   const parts = { clock, logger: quiet, memory, blocks, fresh, shares: new KnownShares(clock) };
-  const eviction = new Eviction(parts, []);
+  const actors = new OpenActors<Evictable>(clock);
+  const idle = { closed: false, isIdle: true, isFlushed: true, residentBytes: 1_000, flushableBytes: 0 };
+  await actors.openOnce('7/notes', async () => ({ ...idle, flush: async () => {}, close() {} })).opening;
+  const eviction = new Eviction(parts, [actors]);
   const siblings = new Map<number, Block>();
   for (let n = 0; n < 8; n++) blocks.add(new Block(Buffer.alloc(10_000), n, { owner: 1, siblings }));
   fresh.add('a', 1, Buffer.alloc(10_000));
@@ -177,12 +180,14 @@ test('where memory is used up, decoded blocks go first, then what was built a mo
   const heldAfter = (bytes: number) => {
     memory.add('queries', bytes);
     eviction.makeRoom();
-    return [siblings.size, fresh.has('a'), fresh.has('b')];
+    return [siblings.size, fresh.has('a'), fresh.has('b'), actors.size];
   };
 
-  assert.deepEqual(heldAfter(MiB - memory.bytes), [8, true, true]);
-  assert.deepEqual(heldAfter(10_000), [6, true, true], 'the least share of blocks is 65,536 bytes');
-  assert.deepEqual(heldAfter(30_000), [6, false, false]);
+  assert.deepEqual(heldAfter(MiB - memory.bytes), [8, true, true, 1]);
+  assert.deepEqual(heldAfter(10_000), [6, true, true, 1], 'the least share of blocks is 65,536 bytes');
+  assert.deepEqual(heldAfter(12_000), [6, false, true, 1]);
+  assert.deepEqual(heldAfter(10_000), [6, false, false, 1]);
+  assert.deepEqual(heldAfter(20_000), [6, false, false, 0]);
 });
 
 test('records that wait for their actors are bounded, and those that were not kept are read again', async () => {

@@ -48,6 +48,7 @@ let store: FaultyObjectStore;
 let components: ActorComponents;
 let state: NamespaceState;
 let pipeline: WritePipeline;
+let fresh: FreshObjects;
 let flushedThrough: number;
 let beforeBuild: () => Promise<void>;
 
@@ -74,6 +75,7 @@ beforeEach(() => {
   flushedThrough = 0;
   beforeBuild = async () => {};
   const memory = new MemoryBudget(1e9);
+  fresh = new FreshObjects(memory, clock);
   components = {
     store,
     clock,
@@ -87,7 +89,7 @@ beforeEach(() => {
       store,
       warmCache: null,
       cache: new BlockCache(1024 * 1024),
-      fresh: new FreshObjects(memory, clock),
+      fresh,
     }),
     warmCache: null,
     graphFiles: graphFilesInPlace(store),
@@ -256,10 +258,13 @@ test('what a flush or a merge has just stored is read without the store', async 
   assert.deepEqual(await clock.run(readAll()), documents);
   assert.equal(reads(), afterFlushes);
 
+  const keys = () => state.segments.map(({ reader }) => reader.objectKey);
+  const keysBefore = keys();
   const inTurn = <T>(step: () => Promise<T>) => step();
   assert.equal(await clock.run(compactOnce(components, state, { inTurn, isQuiet: true })), true);
   const afterMerge = reads();
   assert.ok(state.segments.length < ids.length);
+  for (const key of [...keysBefore, ...keys()]) assert.equal(fresh.has(key), keys().includes(key));
   assert.deepEqual(await clock.run(readAll()), documents);
   assert.equal(reads(), afterMerge);
 });
