@@ -118,7 +118,8 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   );
   let running: RunningParts | null = null;
   let state = (): ServerState => 'joining';
-  const held = new HeldBytes(settings.memoryBytes, systemClock);
+  const recentOwners = new RecentOwners(systemClock);
+  const held = new HeldBytes(settings.memoryBytes, systemClock, recentOwners);
   const metrics = await metricsOf(settings, {
     door,
     requests,
@@ -134,7 +135,6 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   });
   const log = startLogThread(storeSettings, settings, watchdog, options.onLogDied);
   const laneCharges = new Charges();
-  const recentOwners = new RecentOwners(systemClock);
   const lanes = computeLanes(storeSettings, settings, { charges: laneCharges, recentOwners });
   const { router, authenticator, allowances, usageMeter, people } = frontOf({
     plans,

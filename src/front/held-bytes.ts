@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Share } from '../base/share.ts';
 import { CHUNKED_BODY } from './http-guards.ts';
 import type { HttpExchange, NoteGrowth } from './http-types.ts';
+import type { RecentOwners } from '../router/recent-owners.ts';
 import { IntakeShares } from './intake-shares.ts';
 
 export interface HeldBody {
@@ -31,11 +32,11 @@ export class HeldBytes {
   readonly #clock: Clock;
 
   /** `memoryBytes`: what the whole process may take (`TIDEBASE_MEMORY_BYTES`); requests hold a part of it. */
-  constructor(memoryBytes: number, clock: Clock) {
+  constructor(memoryBytes: number, clock: Clock, recentOwners: Pick<RecentOwners, 'hasOthersThan'>) {
     const max = Math.max(memoryBytes / limits.transfersPart, limits.transferBytesMin);
     this.#gate = new ByteGate({ max, clock, waitersMax: limits.roomWaitersMax });
     this.#clock = clock;
-    this.intake = new IntakeShares(clock);
+    this.intake = new IntakeShares(clock, recentOwners);
   }
 
   get gate(): ByteGate {

@@ -2,13 +2,14 @@
  * Shares by owner what the front takes in of bodies. Each byte is copied out of the socket by the one thread that answers everybody,
  * and a client on a fast line sends a gigabyte a second: twenty of them would leave the thread no time for others.
  *
- * 1. Who sends alone is not held up.
- * 2. Where several owners send, all of them together may send `limits.intakeBytesPerMs`, each a part of that by its weight.
+ * 1. Who is alone, of all who asked the server for anything lately, is not held up.
+ * 2. Otherwise all who send may together send `limits.intakeBytesPerMs`, each a part of that by its weight.
  * 3. Who sends more than its part is held up until it is paid for; a small body never is, for the first bytes are free.
  */
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Share } from '../base/share.ts';
+import type { RecentOwners } from '../router/recent-owners.ts';
 
 interface Sender {
   readonly weight: number;
@@ -19,11 +20,13 @@ interface Sender {
 /** Says how long senders of large bodies are held up. */
 export class IntakeShares {
   readonly #clock: Pick<Clock, 'monotonic' | 'sleep'>;
+  readonly #recentOwners: Pick<RecentOwners, 'hasOthersThan'>;
   /** Those who have sent lately, by owner. */
   readonly #senders = new Map<number, Sender>();
 
-  constructor(clock: Pick<Clock, 'monotonic' | 'sleep'>) {
+  constructor(clock: Pick<Clock, 'monotonic' | 'sleep'>, recentOwners: Pick<RecentOwners, 'hasOthersThan'>) {
     this.#clock = clock;
+    this.#recentOwners = recentOwners;
   }
 
   /** Notes that so many bytes have come. Answers what the sender is to wait for before it sends more; undefined where it may go on. */
@@ -37,7 +40,7 @@ export class IntakeShares {
       Math.max(sender.paidUntilMs, now) + bytes / bytesPerMs,
       now + limits.intakeHeldUpMsMax,
     );
-    if (this.#senders.size === 1) return undefined;
+    if (this.#senders.size === 1 && !this.#recentOwners.hasOthersThan(owner)) return undefined;
     const waitMs = sender.paidUntilMs - now - limits.intakeFreeBytes / bytesPerMs;
     return waitMs < 1 ? undefined : this.#clock.sleep(waitMs);
   }

@@ -22,17 +22,30 @@ export class RecentOwners {
     if (owner > 0 && this.#now.size < ownersMax) this.#now.add(owner);
   }
 
+  /** Whether owners besides this one have sent requests as recently as those that `othersThan` counts. */
+  hasOthersThan(owner: number): boolean {
+    this.#forgetOld();
+    return isMoreThan(this.#now, owner) || isMoreThan(this.#before, owner);
+  }
+
   /** How many owners besides this one have sent requests within the last second or two, or since the last look, if that is longer ago. */
   othersThan(owner: number): number {
-    const now = this.#clock.monotonic();
-    if (now - this.#since >= recentMs) {
-      this.#before = this.#now;
-      this.#now = new Set();
-      this.#since = now;
-    }
+    this.#forgetOld();
     let count = 0;
     for (const other of this.#now) if (other !== owner) count++;
     for (const other of this.#before) if (other !== owner && !this.#now.has(other)) count++;
     return count;
   }
+
+  #forgetOld(): void {
+    const now = this.#clock.monotonic();
+    if (now - this.#since < recentMs) return;
+    this.#before = this.#now;
+    this.#now = new Set();
+    this.#since = now;
+  }
+}
+
+function isMoreThan(owners: ReadonlySet<number>, owner: number): boolean {
+  return owners.size > Number(owners.has(owner));
 }

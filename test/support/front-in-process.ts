@@ -130,7 +130,7 @@ async function composeFront(store: MemoryObjectStore) {
     metering: { allowances, meter: usageMeter },
     cacheFolder: `${dataDir}/cache`,
     observer: observersOf({ ...parts, clientAddresses }).observer,
-    held: new HeldBytes(settings.memoryBytes, systemClock),
+    held: new HeldBytes(settings.memoryBytes, systemClock, { hasOthersThan: () => false }),
   });
   return { front, router, tenants: people.tenants };
 }

@@ -6,6 +6,7 @@ import { IntakeShares } from '../../../src/front/intake-shares.ts';
 const chunkBytes = 512 * 1024;
 const free = { owner: 1, weight: 4 };
 const unverified = { owner: 2, weight: 1 };
+const alone = { hasOthersThan: () => false };
 
 /** A clock that stands, and says how long somebody was to sleep. */
 function standingClock() {
@@ -24,9 +25,10 @@ function standingClock() {
 function sentIn(
   ms: number,
   senders: readonly { readonly owner: number; readonly weight: number }[],
+  recentOwners = alone,
 ): number[] {
   const { clock, slept } = standingClock();
-  const shares = new IntakeShares(clock);
+  const shares = new IntakeShares(clock, recentOwners);
   const sent = senders.map(() => 0);
   const heldUntilMs = senders.map(() => 0);
   for (; clock.nowMs < ms; clock.nowMs++) {
@@ -44,6 +46,13 @@ test('who sends alone is not held up', () => {
   assert.deepEqual(sentIn(1_000, [unverified]), [1_000 * chunkBytes]);
 });
 
+test('who sends alone while others ask for something else has the rate, and all of it', () => {
+  const [sent = 0] = sentIn(2_000, [unverified], { hasOthersThan: () => true });
+
+  const rate = sent / 2_000;
+  assert.ok(rate > 0.9 * limits.intakeBytesPerMs && rate < 1.15 * limits.intakeBytesPerMs, `${rate} a ms`);
+});
+
 test('several senders have the rate together, each by its weight', () => {
   const [ofFree = 0, ofUnverified = 0] = sentIn(2_000, [free, unverified]);
 
@@ -54,7 +63,7 @@ test('several senders have the rate together, each by its weight', () => {
 
 test('a body of a megabyte is not held up beside twenty who send as much as they can', () => {
   const { clock } = standingClock();
-  const shares = new IntakeShares(clock);
+  const shares = new IntakeShares(clock, alone);
   for (; clock.nowMs < 1_000; clock.nowMs++)
     for (let owner = 10; owner < 30; owner++) shares.came({ owner, weight: 1 }, chunkBytes);
 
@@ -64,7 +73,7 @@ test('a body of a megabyte is not held up beside twenty who send as much as they
 
 test('who sent much while it was alone is held up for a while at most, and forgotten when it has stopped', () => {
   const { clock, slept } = standingClock();
-  const shares = new IntakeShares(clock);
+  const shares = new IntakeShares(clock, alone);
   for (let i = 0; i < 10_000; i++) shares.came(unverified, chunkBytes);
   shares.came(free, chunkBytes);
 

@@ -21,3 +21,19 @@ test('owners count for a second or two after their request, each once, and neith
   owners.note(6);
   assert.equal(owners.othersThan(5), 1, 'who came a moment ago counts, however long nobody looked');
 });
+
+test('whether there are others is told as how many they are', () => {
+  const clock = new FakeClock();
+  const owners = new RecentOwners(clock);
+  assert.equal(owners.hasOthersThan(7), false);
+  owners.note(7);
+  assert.deepEqual([owners.hasOthersThan(7), owners.hasOthersThan(8)], [false, true]);
+  clock.jump(1_000);
+  assert.deepEqual([owners.hasOthersThan(7), owners.hasOthersThan(8)], [false, true]);
+  owners.note(8);
+  assert.equal(owners.hasOthersThan(7), true);
+  clock.jump(2_000);
+  owners.hasOthersThan(7);
+  clock.jump(2_000);
+  assert.equal(owners.hasOthersThan(7), false);
+});
