@@ -1,5 +1,6 @@
 import { hasLineFeed, lineFeed } from './code-point-ranges.ts';
 import type { RegexNode } from './regex-syntax.ts';
+import { lastLineFeed } from './text-pieces.ts';
 
 /**
  * Whether every match of a pattern lies within one line and depends on nothing outside of it: then the lines of a text can
@@ -57,6 +58,6 @@ export function linesEnd(
   bytes: number,
 ): number | null {
   if (end - start <= bytes) return end;
-  const at = text.lastIndexOf(lineFeed, start + Math.floor(bytes) - 1);
-  return at < start ? null : at + 1;
+  const at = lastLineFeed(text, start, start + Math.floor(bytes));
+  return at < 0 ? null : at + 1;
 }

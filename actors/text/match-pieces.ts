@@ -7,8 +7,8 @@
  *    whatever follows. It has a character more on either side, so that `\b` and the borders of lines are what they are in
  *    the text; a match that begins at or after W is left to the next window, which sees more of it.
  */
-import { lineFeed } from './code-point-ranges.ts';
 import { linesEnd } from './line-pieces.ts';
+import { firstLineFeed } from './text-pieces.ts';
 
 export interface Piece {
   /** Its bytes in the text. */
@@ -62,8 +62,8 @@ export function leastPieceBytes(
 ): number {
   const rest = end - start;
   const window = 2 * Math.max(bytesMax, 1) + slackBytes;
-  const feed = byLines ? text.indexOf(lineFeed, start) : -1;
-  const line = byLines && feed >= 0 && feed < end ? feed + 1 - start : rest;
+  const feed = byLines ? firstLineFeed(text, start, end) : -1;
+  const line = feed >= 0 ? feed + 1 - start : rest;
   return Math.min(rest, window, line);
 }
 

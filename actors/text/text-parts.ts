@@ -7,8 +7,7 @@
  * 3. Where a line is so long that a part ends inside of it, only short matches are looked up by parts.
  * 4. Patterns whose matches may be longer are looked up by the whole.
  */
-import { lineFeed } from './code-point-ranges.ts';
-import { pieceEnd } from './text-pieces.ts';
+import { lastLineFeed, pieceEnd } from './text-pieces.ts';
 import type { MatchLength } from './trigram-query.ts';
 
 export const partBytes = 32 * 1024;
@@ -34,9 +33,12 @@ export function partsOf(text: Uint8Array, start: number, end: number): TextParts
   let linesAreWhole = true;
   for (let from = start; from < end; ) {
     let next = pieceEnd(text, from, end, partBytes);
-    const afterLine = next === end ? end : text.lastIndexOf(lineFeed, next - 1) + 1;
-    if (afterLine > next - lastLineBytesMax && afterLine > from) next = afterLine;
-    else linesAreWhole = false;
+    if (next < end) {
+      // A line feed further back does not count: to look for it would take a second for each large batch without any.
+      const feed = lastLineFeed(text, Math.max(from, next - lastLineBytesMax), next);
+      if (feed < 0) linesAreWhole = false;
+      else next = feed + 1;
+    }
     const to = pieceEnd(text, next, end, partOverlapBytes + slackBytes);
     bounds.push(from, to);
     // What is left lies in this part.

@@ -3,9 +3,9 @@ import { limits } from '../../protocol/limits.ts';
 import { ByteGate, type Hold } from '../base/byte-gate.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Share } from '../base/share.ts';
+import type { RecentOwners } from '../router/recent-owners.ts';
 import { CHUNKED_BODY } from './http-guards.ts';
 import type { HttpExchange, NoteGrowth } from './http-types.ts';
-import type { RecentOwners } from '../router/recent-owners.ts';
 import { IntakeShares } from './intake-shares.ts';
 
 export interface HeldBody {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { foldedBytesMax, foldUtf8 } from '../../../actors/text/fold.ts';
+import { linesEnd } from '../../../actors/text/line-pieces.ts';
+import { leastPieceBytes } from '../../../actors/text/match-pieces.ts';
 import { partBytes, partOverlapBytes, partsOf as textPartsOf } from '../../../actors/text/text-parts.ts';
+import { firstLineFeed, lastLineFeed } from '../../../actors/text/text-pieces.ts';
 import { seededRandom } from '../../support/segments.ts';
 
 const seed = Number(process.env.TIDEBASE_TEST_SEED ?? 40);
@@ -44,6 +47,22 @@ test('whatever is no longer than the overlap lies in one part, with two characte
 test('a part that says nothing new is left out', () => {
   assert.deepEqual(partsOf(Buffer.alloc(partBytes + 100, 'a'), 0), [[0, partBytes + 100]]);
   assert.deepEqual(partsOf(Buffer.alloc(0), 0), []);
+});
+
+test('line feeds are looked for in a text alone, however large the buffer is that it lies in', () => {
+  const refuse = () => assert.fail('all of the buffer is looked through');
+  const text = Object.assign(Buffer.alloc(10 * partBytes, 'a'), { lastIndexOf: refuse, indexOf: refuse });
+  text[0] = text[text.length - 1] = 10;
+
+  assert.equal(partsOf(text, 2 * partBytes).length, 8);
+  const range = { start: 10, end: text.length - 1 };
+  assert.equal(linesEnd(text, range, 100), null);
+  assert.equal(leastPieceBytes(text, range, { bytesMax: 1e9, byLines: true }), range.end - range.start);
+  assert.deepEqual(
+    [firstLineFeed(text, 1, text.length - 1), lastLineFeed(text, 1, text.length - 1)],
+    [-1, -1],
+  );
+  assert.deepEqual([firstLineFeed(text, 0, 9), lastLineFeed(text, 5, text.length)], [0, text.length - 1]);
 });
 
 test('a part ends with a line where lines are not too long', () => {
