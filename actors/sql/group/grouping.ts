@@ -27,6 +27,9 @@ export class Grouping {
   readonly #pairs: readonly PairInterner[];
   readonly #aggregates: readonly Aggregate[];
   readonly #longArguments: readonly Bound[];
+  /** The groups of a frame's rows, and the numbers of one of its keys: the next frame uses them again. */
+  #groups = new Int32Array(0);
+  #numbers = new Int32Array(0);
 
   /** `room`: for as many rows as can come. */
   constructor(plan: NonNullable<SelectPlan['grouping']>, evaluator: Evaluator, room: Room) {
@@ -107,9 +110,14 @@ export class Grouping {
   #groupsOf(frame: Frame, rows: Int32Array): Int32Array {
     if (this.#telling.length === 0) return oneGroup(rows.length);
     if (this.#pairs.length > 0 && this.count === 0) this.#order(frame, rows);
-    const groups = new Int32Array(rows.length);
+    if (this.#groups.length < rows.length) {
+      this.#groups = new Int32Array(rows.length);
+      this.#numbers = new Int32Array(rows.length);
+    }
+    const groups = this.#groups.subarray(0, rows.length);
+    const ofKey = this.#numbers.subarray(0, rows.length);
     for (const [at, keys] of this.#telling.entries()) {
-      const numbers = at === 0 ? groups : new Int32Array(rows.length);
+      const numbers = at === 0 ? groups : ofKey;
       keys.intern(frame, rows, numbers);
       if (at > 0) must(this.#pairs[at - 1], 'pairs').internAll(groups, numbers);
     }

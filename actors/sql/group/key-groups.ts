@@ -36,6 +36,8 @@ export class KeyGroup {
   readonly #pairs: readonly PairInterner[];
   readonly #byCodes: ByCodes;
   #newRows = new Int32Array(0);
+  /** The numbers of one key of several in a frame's rows: the next frame uses them again. */
+  #numbers = new Int32Array(0);
   /** The last rows whose codes came for the first time: after an interruption the same are interned again. */
   #first: FirstRows | null = null;
 
@@ -118,8 +120,10 @@ export class KeyGroup {
   }
 
   #internRows(frame: Frame, rows: Int32Array, numbers: Int32Array): void {
+    if (this.#interned.length > 1 && this.#numbers.length < rows.length)
+      this.#numbers = new Int32Array(rows.length);
     for (const [at, bound] of this.#interned.entries()) {
-      const own = at === 0 ? numbers : new Int32Array(rows.length);
+      const own = at === 0 ? numbers : this.#numbers.subarray(0, rows.length);
       must(this.#interners[at], 'a key').intern(
         this.#evaluator.evaluate(bound, frame),
         rows,

@@ -108,19 +108,68 @@ export class TopRows {
     if (this.#wanted === 0) return;
     const from = this.skip(rows.length);
     if (from === rows.length) return;
-    const orders = yield* evaluated(() =>
-      this.#orderBy.map(({ expression }) => this.#evaluator.evaluate(expression, frame)),
-    );
+    const orders: Column[] = [];
+    let left = rows.subarray(from);
+    let mayBeBetter = this.#worst === null;
+    for (const [at, { expression }] of this.#orderBy.entries()) {
+      const order = yield* evaluated(() => this.#evaluator.evaluate(expression, frame));
+      orders.push(order);
+      if (mayBeBetter || this.#worst === null) continue;
+      const alike = this.#alike(order, at, { rows: left, other: this.#worst.keys[at] as Key });
+      mayBeBetter = alike === null;
+      left = alike ?? left;
+      // Later keys are not even evaluated: of a million groups that are ordered by their counts, few are looked at further.
+      if (left.length === 0) return;
+    }
+    if (!mayBeBetter && this.#worst !== null) return;
     this.#shown = null;
-    for (let next = from; next < rows.length && !this.isComplete; ) {
+    for (let next = 0; next < left.length && !this.isComplete; ) {
       const start = next;
       // A frame's outputs are evaluated before a row of it is kept, so that an interruption may begin it once more.
-      next = yield* evaluated(() => this.#addSome(orders, frame, rows, start));
+      next = yield* evaluated(() => this.#addSome(orders, frame, left, start));
       if (this.#orderBy.length > 0 && this.#kept.length >= 2 * this.#wanted + 100) yield* this.#cut();
-      if (next < rows.length) yield;
+      if (next < left.length) yield;
     }
     this.#shown = null;
   }
+
+  /**
+   * Picks the rows whose key is the same as that of the last wanted row, of rows whose earlier keys are the same; null where some row's
+   * comes before it.
+   */
+  #alike(
+    column: Column,
+    at: number,
+    { rows, other }: { readonly rows: Int32Array; readonly other: Key },
+  ): Int32Array | null {
+    const order = this.#orderBy[at] as BoundOrder;
+    if (this.#same.length < rows.length) this.#same = new Int32Array(rows.length);
+    const same = this.#same;
+    let count = 0;
+    if (column.kind === 'numbers' && column.nulls === null && typeof other === 'number') {
+      const { values } = column;
+      const sign = order.descending ? -1 : 1;
+      for (let i = 0; i < rows.length; i++) {
+        const row = rows[i] as number;
+        const difference = sign * ((values[row] as number) - other);
+        if (difference < 0) return null;
+        same[count] = row;
+        count += Number(difference === 0);
+      }
+    } else {
+      for (let i = 0; i < rows.length; i++) {
+        const row = rows[i] as number;
+        const compared = this.#compareAt(column, row, { other, at, order });
+        if (compared < 0) return null;
+        same[count] = row;
+        count += Number(compared === 0);
+      }
+    }
+    return same.subarray(0, count);
+  }
+
+  /** The rows that `#alike` picked. */
+  #same = new Int32Array(0);
 
   /** The frame's outputs, once a row of it is kept. */
   #shown: readonly Column[] | null = null;
@@ -220,16 +269,23 @@ export class TopRows {
         if (difference !== 0) return order.descending ? difference > 0 : difference < 0;
         continue;
       }
-      const compared =
-        column.kind === 'texts' &&
-        other instanceof Buffer &&
-        (column.nulls === null || column.nulls[row] === 0)
-          ? this.#compareText(column, column.codes[row] as number, { other, at, order })
-          : compareKeys(keyAt(column, row), other, order);
+      const compared = this.#compareAt(column, row, { other, at, order });
       if (compared !== 0) return compared < 0;
     }
     // Rows that are alike stand in the order in which they came.
     return false;
+  }
+
+  /** Compares a row's key with another row's. */
+  #compareAt(
+    column: Column,
+    row: number,
+    { other, at, order }: { readonly other: Key; readonly at: number; readonly order: BoundOrder },
+  ): number {
+    const isText = column.kind === 'texts' && (column.nulls === null || column.nulls[row] === 0);
+    return isText && other instanceof Buffer
+      ? this.#compareText(column, column.codes[row] as number, { other, at, order })
+      : compareKeys(keyAt(column, row), other, order);
   }
 }
 
