@@ -143,8 +143,7 @@ export class TopRows {
     { rows, other }: { readonly rows: Int32Array; readonly other: Key },
   ): Int32Array | null {
     const order = this.#orderBy[at] as BoundOrder;
-    if (this.#same.length < rows.length) this.#same = new Int32Array(rows.length);
-    const same = this.#same;
+    const same = this.#otherThan(rows);
     let count = 0;
     if (column.kind === 'numbers' && column.nulls === null && typeof other === 'number') {
       const { values } = column;
@@ -168,8 +167,14 @@ export class TopRows {
     return same.subarray(0, count);
   }
 
-  /** The rows that `#alike` picked. */
-  #same = new Int32Array(0);
+  /** Memory for the rows that `#alike` picks: those of one key are picked from those of the key before. */
+  #same: [Int32Array, Int32Array] = [new Int32Array(0), new Int32Array(0)];
+
+  #otherThan(rows: Int32Array): Int32Array {
+    const at = Number(this.#same[0].buffer === rows.buffer);
+    if ((this.#same[at] as Int32Array).length < rows.length) this.#same[at] = new Int32Array(rows.length);
+    return this.#same[at] as Int32Array;
+  }
 
   /** The frame's outputs, once a row of it is kept. */
   #shown: readonly Column[] | null = null;
