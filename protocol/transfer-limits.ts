@@ -16,7 +16,7 @@ export const transferLimits = {
   bodySlabsKept: 128,
   /** Slabs that are kept for the next files: a file may have eight that wait for the disk. */
   fileSlabsKept: 32,
-  /** Bytes of bodies that come in a millisecond while several owners send, 128 MB a second: a tenth of the front thread's time. */
+  /** Bytes of bodies that come in a millisecond while others have asked for anything lately, 128 MB a second: a tenth of the front thread's time. */
   intakeBytesPerMs: 128 * KiB,
   /** Bytes that an owner may send ahead of its part, so that bodies of some megabytes are never held up. */
   intakeFreeBytes: 2 * MiB,

@@ -2,7 +2,7 @@
  * Blocks of immutable objects, from the nearest place that has them:
  *
  * 1. decoded in memory (`BlockCache`, bounded by bytes, shared by all objects of a thread),
- * 2. as stored in memory, for a while after a small object was built (`FreshObjects`),
+ * 2. as stored in memory, from when a small object was built until it is closed or room is needed (`FreshObjects`),
  * 3. stored in the warm cache on local disk,
  * 4. from the object store, neighbours joined into one range GET, one GET at a time per block.
  *

@@ -34,7 +34,7 @@ export function partsOf(text: Uint8Array, start: number, end: number): TextParts
   for (let from = start; from < end; ) {
     let next = pieceEnd(text, from, end, partBytes);
     if (next < end) {
-      // A line feed further back does not count: to look for it would take a second for each large batch without any.
+      // A line feed further back does not count, so it is not looked for.
       const feed = lastLineFeed(text, Math.max(from, next - lastLineBytesMax), next);
       if (feed < 0) linesAreWhole = false;
       else next = feed + 1;

@@ -2,7 +2,7 @@
  * Shares by owner what the front takes in of bodies. Each byte is copied out of the socket by the one thread that answers everybody,
  * and a client on a fast line sends a gigabyte a second: twenty of them would leave the thread no time for others.
  *
- * 1. Who is alone, of all who asked the server for anything lately, is not held up.
+ * 1. Who is alone is not held up: nobody else has asked this server for anything lately (`RecentOwners`).
  * 2. Otherwise all who send may together send `limits.intakeBytesPerMs`, each a part of that by its weight.
  * 3. Who sends more than its part is held up until it is paid for; a small body never is, for the first bytes are free.
  */

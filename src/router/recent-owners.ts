@@ -5,7 +5,7 @@ const recentMs = 1_000;
 /** Owners that are told apart; a server with more has many all the same. */
 const ownersMax = 1_000;
 
-/** Counts the owners for whom this server works just now: what background work of one of them takes, it takes from the others. */
+/** Counts the owners for whom this server works just now: what background work or the taking in of bodies of one of them takes, it takes from the others. */
 export class RecentOwners {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #now = new Set<number>();

@@ -115,7 +115,10 @@ export class Router {
     answer: (message: Message) => void,
     fail: (error: ApiError) => void,
   ): Delivery | null {
-    if (!others.isOwn(call.tenantId, call.namespace)) return others.forward(call, body, answer, fail);
+    if (!others.isOwn(call.tenantId, call.namespace)) {
+      this.#options.recentOwners?.note(call.caller.owner);
+      return others.forward(call, body, answer, fail);
+    }
     const unlessMoved = (message: Message) => {
       const placement = movedFromWire(message.head);
       if (placement === null) answer(message);

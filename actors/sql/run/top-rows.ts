@@ -54,6 +54,10 @@ export class TopRows {
   #worst: Kept | null = null;
   #seen = 0;
   readonly #late: ByCodes;
+  /** The frame's outputs, once a row of it is kept. */
+  #shown: readonly Column[] | null = null;
+  /** Memory for the rows that `#alike` picks: those of one key are picked from those of the key before. */
+  readonly #same: [Int32Array, Int32Array] = [new Int32Array(0), new Int32Array(0)];
 
   /** `wanted`: how many rows, after `offset` others. */
   constructor(
@@ -134,8 +138,8 @@ export class TopRows {
   }
 
   /**
-   * Picks the rows whose key is the same as that of the last wanted row, of rows whose earlier keys are the same; null where some row's
-   * comes before it.
+   * Picks the rows whose key is the same as that of the last wanted row, of rows whose earlier keys are the same as that row's; null where
+   * some row's comes before it.
    */
   #alike(
     column: Column,
@@ -143,17 +147,25 @@ export class TopRows {
     { rows, other }: { readonly rows: Int32Array; readonly other: Key },
   ): Int32Array | null {
     const order = this.#orderBy[at] as BoundOrder;
+    if (column.kind === 'constant') {
+      const compared = compareKeys(keyAt(column, 0), other, order);
+      return compared < 0 ? null : compared === 0 ? rows : rows.subarray(0, 0);
+    }
     const same = this.#otherThan(rows);
     let count = 0;
-    if (column.kind === 'numbers' && column.nulls === null && typeof other === 'number') {
-      const { values } = column;
-      const sign = order.descending ? -1 : 1;
+    if (column.kind === 'numbers' && typeof other === 'number') {
+      const { values, nulls } = column;
+      const { descending, nullsFirst } = order;
       for (let i = 0; i < rows.length; i++) {
         const row = rows[i] as number;
-        const difference = sign * ((values[row] as number) - other);
-        if (difference < 0) return null;
+        if (nulls !== null && nulls[row] === 1) {
+          if (nullsFirst) return null;
+          continue;
+        }
+        const value = values[row] as number;
+        if (descending ? value > other : value < other) return null;
         same[count] = row;
-        count += Number(difference === 0);
+        count += Number(value === other);
       }
     } else {
       for (let i = 0; i < rows.length; i++) {
@@ -167,17 +179,11 @@ export class TopRows {
     return same.subarray(0, count);
   }
 
-  /** Memory for the rows that `#alike` picks: those of one key are picked from those of the key before. */
-  #same: [Int32Array, Int32Array] = [new Int32Array(0), new Int32Array(0)];
-
   #otherThan(rows: Int32Array): Int32Array {
     const at = Number(this.#same[0].buffer === rows.buffer);
     if ((this.#same[at] as Int32Array).length < rows.length) this.#same[at] = new Int32Array(rows.length);
     return this.#same[at] as Int32Array;
   }
-
-  /** The frame's outputs, once a row of it is kept. */
-  #shown: readonly Column[] | null = null;
 
   /** Adds rows from `from` on, until enough JSON was made for one step. Answers where the next step begins. */
   #addSome(orders: readonly Column[], frame: Frame, rows: Int32Array, from: number): number {
@@ -270,8 +276,8 @@ export class TopRows {
         typeof other === 'number' &&
         (column.nulls === null || column.nulls[row] === 0)
       ) {
-        const difference = (column.values[row] as number) - other;
-        if (difference !== 0) return order.descending ? difference > 0 : difference < 0;
+        const value = column.values[row] as number;
+        if (value !== other) return order.descending ? value > other : value < other;
         continue;
       }
       const compared = this.#compareAt(column, row, { other, at, order });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { limits } from '../../../protocol/limits.ts';
 import { IntakeShares } from '../../../src/front/intake-shares.ts';
+import { RecentOwners } from '../../../src/router/recent-owners.ts';
 
 const chunkBytes = 512 * 1024;
 const free = { owner: 1, weight: 4 };
@@ -42,7 +43,7 @@ function sentIn(
   return sent;
 }
 
-test('who sends alone is not held up', () => {
+test('who is alone is not held up', () => {
   assert.deepEqual(sentIn(1_000, [unverified]), [1_000 * chunkBytes]);
 });
 
@@ -51,6 +52,23 @@ test('who sends alone while others ask for something else has the rate, and all 
 
   const rate = sent / 2_000;
   assert.ok(rate > 0.9 * limits.intakeBytesPerMs && rate < 1.15 * limits.intakeBytesPerMs, `${rate} a ms`);
+});
+
+test('somebody else is who has asked for something within the last two seconds, and not who sends', () => {
+  const { clock } = standingClock();
+  const recentOwners = new RecentOwners(clock);
+  const shares = new IntakeShares(clock, recentOwners);
+  const isHeldUp = () => shares.came(unverified, 100 * chunkBytes) !== undefined;
+
+  recentOwners.note(unverified.owner);
+  assert.equal(isHeldUp(), false);
+  recentOwners.note(free.owner);
+  assert.equal(isHeldUp(), true);
+  for (let second = 0; second < 2; second++) {
+    clock.nowMs += 1_000;
+    shares.came(unverified, 1);
+  }
+  assert.equal(isHeldUp(), false);
 });
 
 test('several senders have the rate together, each by its weight', () => {

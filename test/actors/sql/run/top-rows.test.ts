@@ -16,6 +16,9 @@ type Value = number | bigint | string | null;
 /** A kind of column: what it has in a row, for a small number. */
 type Kind = 'numbers' | 'wide' | 'texts' | 'constant';
 
+/** The largest of the small numbers are larger than all others, and alike. */
+const double = (number: number) => (number >= 38 ? Number.POSITIVE_INFINITY : number);
+
 const columnBound = (index: number, type: Bound['type']): Bound => ({ kind: 'column', index, type });
 
 /** Makes a column of small numbers in one of the forms that columns have; null where a number is negative. */
@@ -30,8 +33,8 @@ function columnOf(
   switch (kind) {
     case 'numbers':
       return {
-        column: { kind, values: Float64Array.from(numbers), nulls: some },
-        values: valuesOf((number) => number),
+        column: { kind, values: Float64Array.from(numbers, double), nulls: some },
+        values: valuesOf(double),
       };
     case 'wide': {
       const wide = (number: number) => BigInt(number) + 2n ** 60n;
@@ -112,7 +115,8 @@ test('the first rows are those that sorting all of them puts first, among rows t
       const rowsOfFrame = 1 + below(30);
       const made = kinds.map((kind, key) =>
         columnOf(
-          kind,
+          // A key's numbers come as doubles or as integers of 64 bits, as each chunk has them.
+          kind === 'wide' ? pick<Kind>(['numbers', 'wide']) : kind,
           Array.from(
             { length: rowsOfFrame },
             () => below(distinct[key] as number) - Number(random() < 0.1) * 9_000,
