@@ -10,6 +10,7 @@ import { MemoryAccount } from '../thread/memory-budget.ts';
 import { NamespaceQueries } from './namespace-queries.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { openNamespace } from './open.ts';
+import { closeReaders } from './open-built.ts';
 import { manifestBytes, openNamespaceBytes, readerBytes } from './resident.ts';
 
 /**
@@ -105,7 +106,7 @@ export class NamespaceCopy {
   #closeUnread(): void {
     if (!this.#isClosed || this.#readers > 0) return;
     this.#account.release();
-    for (const { reader } of this.#state.segments) reader.close();
+    closeReaders(this.#state);
   }
 }
 

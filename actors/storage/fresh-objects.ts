@@ -5,7 +5,7 @@ import type { BlockPlace } from './segment-format.ts';
 
 /** What an object costs besides its bytes. */
 const objectOverheadBytes = 400;
-/** The part of an object's room that is given back beyond what is asked for, so that it is asked for seldom. */
+/** The part of the room for all objects that is given back beyond what is asked for, so that it is asked for seldom. */
 const slackShare = 1 / 8;
 /** The part of a thread's memory that fresh objects may take, where that is less than their limit. */
 const memoryShare = 1 / 32;
@@ -72,7 +72,7 @@ export class FreshObjects {
     if (of.objects.size === 0) this.#held.delete(added.owner);
   }
 
-  /** Forgets objects of so many bytes and some more, or all that it has. */
+  /** Forgets objects that cost so many bytes, and an eighth of the room more; all, where they are fewer. */
   giveBack(bytes: number): void {
     const most = Math.max(0, this.#bytes - bytes - this.#bytesMax * slackShare);
     while (this.#bytes > most) this.#forgetOne();
