@@ -8,6 +8,7 @@
  * `rankOf` says which of them to try first.
  */
 import type { Change, Op, ReadOp, Value, WriteOp } from './history.ts';
+import { Outlook } from './outlook.ts';
 
 export type Verdict =
   | { readonly kind: 'linearizable' }
@@ -15,12 +16,18 @@ export type Verdict =
   | { readonly kind: 'violated'; readonly text: string };
 
 /**
- * Positions looked at before giving up: some forty seconds and 400 MB. All but odd histories need a few hundred, and the
- * oddest of 45,000 needed between two and three million.
+ * Positions looked at before giving up: some forty seconds and 400 MB. The oddest of 50,000 histories needed 1,200,000
+ * (more than four million before its outlook was asked).
  */
 const positionsMax = 4_000_000;
 
-interface Position {
+/**
+ * Positions after which each further one is asked whether it leads anywhere. All but odd histories are done by then, and
+ * the question costs more than a position.
+ */
+const positionsOfMost = 2_000;
+
+export interface Position {
   readonly version: number;
   readonly docs: ReadonlyMap<string, Value>;
   /** The hash of the documents. */
@@ -41,10 +48,12 @@ export function judge(
   ops: readonly Op[],
   rankOf: (token: string) => number,
   beginning: Beginning | null = null,
+  askAfter = positionsOfMost,
 ): Verdict {
   const search = new Search(
     [...ops].sort((a, b) => a.startMs - b.startMs),
     rankOf,
+    askAfter,
   );
   return search.run(beginning ?? nothing);
 }
@@ -52,18 +61,22 @@ export function judge(
 class Search {
   readonly #ops: readonly Op[];
   readonly #rankOf: (token: string) => number;
+  readonly #askAfter: number;
   readonly #requiredCount: number;
   readonly #dropsPossible: boolean;
+  readonly #outlook: Outlook;
   readonly #seen = new Set<string>();
   #best: Position | null = null;
   #bestRequired = -1;
   #positions = 0;
 
-  constructor(ops: readonly Op[], rankOf: (token: string) => number) {
+  constructor(ops: readonly Op[], rankOf: (token: string) => number, askAfter: number) {
     this.#ops = ops;
     this.#rankOf = rankOf;
+    this.#askAfter = askAfter;
     this.#requiredCount = ops.filter(isRequired).length;
     this.#dropsPossible = ops.some((op) => op.kind === 'write' && op.change.kind === 'drop');
+    this.#outlook = new Outlook(ops);
   }
 
   run({ version, docs }: Beginning): Verdict {
@@ -79,6 +92,7 @@ class Search {
       const settled = this.#takeReads(position);
       if (this.#requiredDone(settled.done) === this.#requiredCount) return { kind: 'linearizable' };
       if (this.#isKnown(settled)) continue;
+      if (this.#positions > this.#askAfter && this.#outlook.isHopeless(settled)) continue;
       this.#remember(settled);
       // The likeliest is tried first, so it is pushed last.
       for (const next of this.#nextWrites(settled).reverse()) open.push(next);
@@ -218,7 +232,7 @@ function hashOf(id: string, value: Value | undefined): number {
 }
 
 /** Whether it must have its place: it was answered. */
-function isRequired(op: Op): boolean {
+export function isRequired(op: Op): boolean {
   return op.kind === 'read' || op.acknowledged;
 }
 
@@ -238,7 +252,7 @@ function sees(op: ReadOp, { version, docs }: Position): boolean {
 }
 
 /** The documents after a change; null where it cannot have been made to these. */
-function applied(docs: ReadonlyMap<string, Value>, change: Change): ReadonlyMap<string, Value> | null {
+export function applied(docs: ReadonlyMap<string, Value>, change: Change): ReadonlyMap<string, Value> | null {
   if (change.kind === 'drop') return new Map();
   const next = new Map(docs);
   if (change.kind === 'put') {
