@@ -53,6 +53,21 @@ export interface ReadOp extends Span {
 
 export type Op = WriteOp | ReadOp;
 
+/** Whether it must have its place: it was answered. */
+export function isRequired(op: Op): boolean {
+  return op.kind === 'read' || op.acknowledged;
+}
+
+/** How far an order has come that may explain a history, and what is there then. */
+export interface Position {
+  readonly version: number;
+  readonly docs: ReadonlyMap<string, Value>;
+  /** The hash of the documents. */
+  readonly hash: number;
+  /** Indexes of operations that have taken effect. */
+  readonly done: Uint8Array;
+}
+
 export interface Violation {
   readonly kind:
     | 'nothing written, yet visible'

@@ -7,7 +7,15 @@
  * whose outcome nobody knows, and the ends of a name, after which versions begin again, are tried in several places;
  * `rankOf` says which of them to try first.
  */
-import type { Change, Op, ReadOp, Value, WriteOp } from './history.ts';
+import {
+  type Change,
+  isRequired,
+  type Op,
+  type Position,
+  type ReadOp,
+  type Value,
+  type WriteOp,
+} from './history.ts';
 import { Outlook } from './outlook.ts';
 
 export type Verdict =
@@ -26,15 +34,6 @@ const positionsMax = 4_000_000;
  * the question costs more than a position.
  */
 const positionsOfMost = 2_000;
-
-export interface Position {
-  readonly version: number;
-  readonly docs: ReadonlyMap<string, Value>;
-  /** The hash of the documents. */
-  readonly hash: number;
-  /** Indexes of operations that have taken effect. */
-  readonly done: Uint8Array;
-}
 
 /** What is there before the first operation. */
 export interface Beginning {
@@ -229,11 +228,6 @@ function hashOf(id: string, value: Value | undefined): number {
   for (const text of [id, value])
     for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return hash | 0;
-}
-
-/** Whether it must have its place: it was answered. */
-export function isRequired(op: Op): boolean {
-  return op.kind === 'read' || op.acknowledged;
 }
 
 function sees(op: ReadOp, { version, docs }: Position): boolean {

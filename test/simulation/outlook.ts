@@ -2,16 +2,15 @@
  * Whether a position of the search can still explain what is left of a history. It says no only where that is certain:
  * a version is passed that something still has to be at, or a read has yet to see what nobody is left to write.
  */
-import type { Op, ReadOp, Value } from './history.ts';
-import { isRequired, type Position } from './linearizable.ts';
+import { isRequired, type Op, type Position, type ReadOp, type Value } from './history.ts';
 
 /** By indexes into the operations. */
 export class Outlook {
   readonly #ops: readonly Op[];
   readonly #byToken = new Map<string, number>();
-  /** Of each value, the writes that it names. */
+  /** The writes that each value names. */
   readonly #makers = new Map<Value, readonly number[]>();
-  /** Of each id, the writes that take it away. */
+  /** The writes that take each id away. */
   readonly #deletions = new Map<string, number[]>();
   readonly #drops: number[] = [];
 
