@@ -1,6 +1,7 @@
 /**
  * What crosses a thread, and nothing else does. Heads are MessagePack arrays (positions, not names: they are encoded
- * for every request), bodies are raw bytes; src/base/port-channel.ts carries both. Private to one build: what is stored has
+ * for every request), bodies are raw bytes; src/base/port-channel.ts carries both. Private to one build, but for
+ * ActorCallWire and ActorAnswerWire, which servers forward (`peerVersions`): what is stored has
  * its shapes in stored-*.ts, with versions.
  */
 import { ApiError, type ErrorCode } from './errors.ts';

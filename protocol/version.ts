@@ -38,7 +38,8 @@ export const wireHistory: readonly string[] = [
 ];
 
 /**
- * Versions of what servers of one cluster say to each other: frames, heads and the shapes of messages.ts. A server speaks every
+ * Versions of what servers of one cluster say to each other: frames, and heads, among them ActorCallWire and ActorAnswerWire of
+ * messages.ts. A server speaks every
  * version from the least to the greatest, and the two of a connection take the greatest that both speak.
  */
 export const peerVersions = {

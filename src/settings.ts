@@ -98,7 +98,7 @@ export interface Machine {
   diskBytes(folder: string): number;
 }
 
-/** No more compute threads of a kind than this by default: they compete with the actors for the same cores. */
+/** By default `TIDEBASE_COMPUTE_THREADS` is at most this: they compete with the actors for the same cores. */
 const computeThreadsDefaultMax = 4;
 const threadsMax = 256;
 const bytesMax = 2 ** 50;

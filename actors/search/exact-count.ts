@@ -13,7 +13,7 @@ import { documentId } from '../storage/document-batch.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { noCondition } from '../text/trigram-query.ts';
-import { findInDocument } from './document-filter.ts';
+import { findInDocument } from './find-in-document.ts';
 import { isEverything, late, type QueryContext, scan, type Test } from './query.ts';
 import type { ReadBlock } from './read-ahead.ts';
 import { isOutOfTime, type ScanEnd } from './scan.ts';

@@ -21,7 +21,7 @@ import type { DistanceFrom } from '../vector/distance.ts';
 import { Nearest } from '../vector/nearest.ts';
 import { startOfRow } from '../vector/vector-block.ts';
 import { openVectors, type VectorBlockPlace, type VectorIndexReader } from '../vector/vector-index-reader.ts';
-import { passesFilter } from './document-filter.ts';
+import { passesFilter } from './find-in-document.ts';
 import { MemtableFilter } from './memtable-filter.ts';
 import type { NearRow, SearchedSegment } from './near-row.ts';
 import { nearestByGraphs } from './nearest-by-graphs.ts';

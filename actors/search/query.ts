@@ -16,7 +16,7 @@ import type { QueryPatterns } from '../text/query-pattern.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import type { AnswerRoom } from './answer-room.ts';
 import { figuresJson, type QueryFigures, tookJson } from './answers.ts';
-import type { DocumentTest } from './document-filter.ts';
+import type { DocumentTest } from './find-in-document.ts';
 import type { FindRowsElsewhere } from './find-rows-task.ts';
 import type { GraphSource } from './graph-source.ts';
 import { type AnswerPart, bytesOfPart, writePart } from './page.ts';

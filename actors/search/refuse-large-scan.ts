@@ -5,7 +5,7 @@ import type { BlockIndex } from '../storage/block-index.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { OpenSegment, Snapshot } from '../storage/snapshot.ts';
-import { passesFilter } from './document-filter.ts';
+import { passesFilter } from './find-in-document.ts';
 import type { QueryContext, Test } from './query.ts';
 import { isOutOfTime } from './scan.ts';
 import { selectRows } from './selected-rows.ts';

@@ -4,9 +4,9 @@ import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cursor.ts';
-import { findInDocument } from './document-filter.ts';
 import { type Estimate, estimateCount } from './estimate-count.ts';
 import { countExactly } from './exact-count.ts';
+import { findInDocument } from './find-in-document.ts';
 import { liveLiteralRows } from './literal-rows.ts';
 import { frameBytes, Page } from './page.ts';
 import {

@@ -6,7 +6,7 @@ import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { DistanceFrom, scoreOf } from '../vector/distance.ts';
 import { hitJson, isBare } from './answers.ts';
-import { findInDocument } from './document-filter.ts';
+import { findInDocument } from './find-in-document.ts';
 import { fuseRanks } from './fuse-ranks.ts';
 import type { NearRow } from './near-row.ts';
 import { nearestRows } from './nearest-rows.ts';

@@ -37,6 +37,7 @@ export interface HitTaker {
   discard(): void;
 }
 
+/** Adds fields behind the last one of a hit: both texts have to end with the brace that closes it. */
 export function withRank({ json, bare, sequence, distance, score }: Scored) {
   const rank = `,"score":${score}${distance === null ? '' : `,"distance":${distance}`}}`;
   return { sequence, json: json.slice(0, -1) + rank, bare: bare.slice(0, -1) + rank };

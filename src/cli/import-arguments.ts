@@ -1,10 +1,9 @@
 import { extname } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type ImportFormat, importFormats } from '../../protocol/write.ts';
 import {
   type CommandTarget,
   onlyPositional,
-  parsedAsUsage,
+  parsedOptions,
   targetOf,
   targetOptions,
   UsageError,
@@ -56,7 +55,7 @@ export function parseImportArguments(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): ImportArguments | null {
-  const { values, positionals } = parsed(args);
+  const { values, positionals } = parsedOptions(args, options);
   if (values.help === true) return null;
   const file = onlyPositional(positionals, 'file');
   const packing = packingsOfEndings[extname(file).toLowerCase()] ?? null;
@@ -74,24 +73,16 @@ export function parseImportArguments(
   };
 }
 
-function parsed(args: readonly string[]) {
-  return parsedAsUsage(() =>
-    parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        ...targetOptions,
-        id: { type: 'string' },
-        text: { type: 'string' },
-        vector: { type: 'string' },
-        columns: { type: 'string' },
-        skip: { type: 'string' },
-        schema: { type: 'string' },
-        format: { type: 'string' },
-      },
-    }),
-  );
-}
+const options = {
+  ...targetOptions,
+  id: { type: 'string' },
+  text: { type: 'string' },
+  vector: { type: 'string' },
+  columns: { type: 'string' },
+  skip: { type: 'string' },
+  schema: { type: 'string' },
+  format: { type: 'string' },
+} as const;
 
 function formatOf(asked: string | undefined, file: string): ImportFormat {
   const format = asked ?? formatsOfEndings[extname(file).toLowerCase()];

@@ -1,8 +1,7 @@
-import { parseArgs } from 'node:util';
 import {
   type CommandTarget,
   onlyPositional,
-  parsedAsUsage,
+  parsedOptions,
   targetOf,
   targetOptions,
 } from './target-arguments.ts';
@@ -27,24 +26,14 @@ export function parseLoadArguments(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): LoadArguments | null {
-  const { values, positionals } = parsed(args);
+  const { values, positionals } = parsedOptions(args, {
+    ...targetOptions,
+    verbose: { type: 'boolean', short: 'v' },
+  });
   if (values.help === true) return null;
   return {
     folder: onlyPositional(positionals, 'folder'),
     ...targetOf(values, env),
     verbose: values.verbose ?? false,
   };
-}
-
-function parsed(args: readonly string[]) {
-  return parsedAsUsage(() =>
-    parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        ...targetOptions,
-        verbose: { type: 'boolean', short: 'v' },
-      },
-    }),
-  );
 }

@@ -56,7 +56,7 @@ const coresWithoutHelpers = 4;
 /**
  * Arguments of Node that the server's process is started with. On few cores each thread collects its own garbage. V8's four
  * helpers, which do it for all threads, would run beside them at the process's own priority: they put what threads of low
- * priority let lie before the reads, and threads wait for each other. README.md has the figures.
+ * priority let lie before the reads, and threads wait for each other. src/cli/README.md has the figures.
  */
 export const serverFlags: readonly string[] =
   availableParallelism() <= coresWithoutHelpers ? ['--single-threaded-gc'] : [];

@@ -1,3 +1,4 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { namespaceNameProblem } from '../../protocol/ids.ts';
 
 /** The command cannot be understood. The message is for a person. */
@@ -12,6 +13,14 @@ export function parsedAsUsage<T>(parse: () => T): T {
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
+}
+
+/** Reads options and positional arguments. Throws UsageError. */
+export function parsedOptions<const Options extends NonNullable<ParseArgsConfig['options']>>(
+  args: readonly string[],
+  options: Options,
+) {
+  return parsedAsUsage(() => parseArgs({ args: [...args], allowPositionals: true, options }));
 }
 
 /** The one argument that a command takes beside its options. `what`: its kind, such as a file. Throws UsageError. */

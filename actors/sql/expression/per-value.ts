@@ -24,7 +24,7 @@ export function perText(
   return column.value === null ? column : constantOf(of(asTexts(column, 1), { rows: null, rowCount: 1 }));
 }
 
-/** Makes a column of one row a constant. */
+/** Makes a column of one row a constant; its number has to be an integer. */
 function constantOf(column: Column): Column {
   if (column.kind === 'texts')
     return {

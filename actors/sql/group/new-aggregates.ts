@@ -34,12 +34,17 @@ function newAggregate(bound: BoundAggregate, surroundings: Surroundings): Aggreg
   const { name, argument, distinct } = bound;
   const type = argument?.type ?? 'null';
   if (argument === null) return new Count(room);
-  if (distinct) {
-    const counted = new DistinctCount(type, surroundings);
-    return name === 'count' ? counted : new DistinctSum(counted, new Sum(bound, type, room));
+  const distinctValues = () => new DistinctCount(type, surroundings);
+  switch (name) {
+    case 'count':
+      return distinct ? distinctValues() : new Count(room);
+    case 'min':
+    case 'max':
+      return type === 'text' ? new TextExtreme(name) : new NumberExtreme(name, room);
+    case 'sum':
+    case 'avg': {
+      const sum = new Sum(bound, type, room);
+      return distinct ? new DistinctSum(distinctValues(), sum) : sum;
+    }
   }
-  if (name === 'count') return new Count(room);
-  if (name === 'min' || name === 'max')
-    return type === 'text' ? new TextExtreme(name) : new NumberExtreme(name, room);
-  return new Sum(bound, type, room);
 }

@@ -380,9 +380,17 @@ function withoutConstant(argument: Bound | null): { readonly argument: Bound | n
 }
 
 function typeOfAggregate(name: BoundAggregate['name'], argument: Bound | null, at: number): SqlType {
-  if (name === 'count') return 'int';
   const type = argument?.type ?? 'null';
-  if (name === 'min' || name === 'max') return type;
-  if (!isNumeric(type)) throw new SqlError(at, `${name.toUpperCase()} takes numbers, not ${typeName(type)}`);
-  return name === 'avg' ? 'float' : type;
+  switch (name) {
+    case 'count':
+      return 'int';
+    case 'min':
+    case 'max':
+      return type;
+    case 'sum':
+    case 'avg':
+      if (!isNumeric(type))
+        throw new SqlError(at, `${name.toUpperCase()} takes numbers, not ${typeName(type)}`);
+      return name === 'avg' ? 'float' : type;
+  }
 }
