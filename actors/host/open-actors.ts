@@ -16,6 +16,8 @@ import { type Evictee, evictionOrder } from './eviction-order.ts';
  * 3. actors in use that hold large memtables are flushed and stay open;
  * 4. what is still missing is the writers' to wait for: the host refuses those who hold most while `isFullFor` them.
  *
+ * Before it is used up, where memtables take a quarter of it, the largest of them are flushed already (`#flushEarly`).
+ *
  * An actor is never put away under a request: whoever works with one holds it, which counts. The count rises in the
  * same turn in which the slot is found, so there is no moment in between. What was put away is opened again
  * by the next call, once for all who ask meanwhile, because the slot is in the map before its opening begins.
@@ -179,6 +181,14 @@ const lookAgainMs = 20;
 const smallWritersPart = 1 / 4;
 /** A flush of less gives back too little to be worth an object. */
 const flushBytesMin = 1024 * 1024;
+/**
+ * The part of the budget that memtables may take before the largest are flushed, so many at a time: what is stored is put away at
+ * once when room is needed, what is not keeps its place, and its writers, waiting.
+ */
+const earlyFlushPart = 1 / 4;
+const earlyFlushesMax = 2;
+/** The pause after a look that found no large memtable. */
+const lookForLargeMs = 1_000;
 
 /** What eviction sees of one kind of actor. */
 interface Kind {
@@ -215,6 +225,7 @@ export class Eviction {
   #coming = 0;
   #flushes = 0;
   #nextLookMs = Number.NEGATIVE_INFINITY;
+  #nextLookForLargeMs = Number.NEGATIVE_INFINITY;
   #putAway = 0;
   #unstored: { readonly atMs: number; readonly byOwner: ReadonlyMap<number, number> } = {
     atMs: Number.NEGATIVE_INFINITY,
@@ -256,10 +267,13 @@ export class Eviction {
     return byOwner;
   }
 
-  /** Makes room where the budget is used up; cheap where it is not. */
+  /** Makes room where the budget is used up, and flushes before that where memtables take much of it; cheap where they do not. */
   makeRoom(): void {
     const { memory, blocks, fresh, clock } = this.#components;
-    if (memory.over === 0) return;
+    if (memory.over === 0) {
+      this.#flushEarly();
+      return;
+    }
     const slack = memory.bytesMax * slackShare;
     blocks.giveBack(slack);
     if (memory.over > 0) fresh?.giveBack(memory.over);
@@ -291,12 +305,27 @@ export class Eviction {
       if (actor.isFlushed) this.#end(candidate);
       else this.#flushFor(candidate, actor.residentBytes, () => this.#endIfUnused(candidate));
     }
+    this.#flushLargest(missing, flushesMax);
+  }
+
+  #flushEarly(): void {
+    const { memory, clock } = this.#components;
+    const tooMuch = memory.line('memtables') - this.#coming - memory.bytesMax * earlyFlushPart;
+    if (tooMuch <= 0 || this.#flushes >= earlyFlushesMax || clock.monotonic() < this.#nextLookForLargeMs)
+      return;
+    this.#flushLargest(tooMuch, earlyFlushesMax);
+    if (this.#flushes === 0) this.#nextLookForLargeMs = clock.monotonic() + lookForLargeMs;
+  }
+
+  /** Flushes the largest memtables until so many bytes are on their way to the store, and so many flushes under way. */
+  #flushLargest(bytes: number, atOnceMax: number): void {
+    let missing = bytes;
     const largestFirst = [...this.#candidates(this.#kinds, () => 0)].sort(
       (a, b) => b.actor.flushableBytes - a.actor.flushableBytes,
     );
     for (const candidate of largestFirst) {
       const { slot, actor } = candidate;
-      if (missing <= 0 || this.#flushes >= flushesMax || actor.flushableBytes < flushBytesMin) return;
+      if (missing <= 0 || this.#flushes >= atOnceMax || actor.flushableBytes < flushBytesMin) return;
       if (slot.flushing || actor.closed) continue;
       missing -= actor.flushableBytes;
       this.#flushFor(candidate, actor.flushableBytes, () => {});

@@ -190,6 +190,60 @@ test('where memory is used up, decoded blocks go first, then what was built a mo
   assert.deepEqual(heldAfter(20_000), [6, false, false, 0]);
 });
 
+test('where memtables take a quarter of the memory the largest are flushed, two at a time, and nobody is put away', async () => {
+  const clock = new FakeClock();
+  const memory = new MemoryBudget(16 * MiB);
+  const fresh = null;
+  const blocks = new BlockCache(MiB, memory);
+  const actors = new OpenActors<Evictable>(clock);
+  const eviction = new Eviction(
+    { clock, logger: quiet, memory, blocks, fresh, shares: new KnownShares(clock) },
+    [actors],
+  );
+  const flushed: string[] = [];
+  const ends: (() => void)[] = [];
+  const hold = async (name: string, bytes: number) => {
+    memory.add('memtables', bytes);
+    const actor = {
+      closed: false,
+      isIdle: true,
+      isFlushed: false,
+      residentBytes: bytes,
+      flushableBytes: bytes,
+      flush: async () => {
+        flushed.push(name);
+        await new Promise<void>((resolve) => ends.push(resolve));
+        memory.add('memtables', -bytes);
+        actor.flushableBytes = 0;
+      },
+      close() {},
+    };
+    await actors.openOnce(`7/${name}`, async () => actor).opening;
+    eviction.makeRoom();
+  };
+  const end = async () => {
+    ends.shift()?.();
+    await clock.advance(1);
+    eviction.makeRoom();
+  };
+
+  await hold('large', 2 * MiB);
+  await hold('small', MiB / 2);
+  assert.deepEqual(flushed, [], 'they take less than a quarter');
+  await hold('larger', 3 * MiB);
+  assert.deepEqual(flushed, ['larger'], 'which is enough');
+  await hold('largest', 4 * MiB);
+  assert.deepEqual(flushed, ['larger', 'largest']);
+  await hold('late', 3.5 * MiB);
+  assert.deepEqual(flushed, ['larger', 'largest'], 'two at a time');
+  await end();
+  assert.deepEqual(flushed, ['larger', 'largest', 'late']);
+  await end();
+  await end();
+  assert.deepEqual(flushed, ['larger', 'largest', 'late'], 'less than a quarter is left');
+  assert.deepEqual([actors.size, memory.line('memtables')], [5, 2.5 * MiB]);
+});
+
 test('records that wait for their actors are bounded, and those that were not kept are read again', async () => {
   const { clock, start } = world(9);
   const first = await start(64 * MiB);
