@@ -320,15 +320,15 @@ export class Eviction {
   /** Flushes the largest memtables until so many bytes are on their way to the store, and so many flushes under way. */
   #flushLargest(bytes: number, atOnceMax: number): void {
     let missing = bytes;
-    const largestFirst = [...this.#candidates(this.#kinds, () => 0)].sort(
-      (a, b) => b.actor.flushableBytes - a.actor.flushableBytes,
-    );
-    for (const candidate of largestFirst) {
-      const { slot, actor } = candidate;
-      if (missing <= 0 || this.#flushes >= atOnceMax || actor.flushableBytes < flushBytesMin) return;
+    const large: Candidate[] = [];
+    for (const candidate of this.#candidates(this.#kinds, ({ flushableBytes }) => flushableBytes))
+      if (candidate.cost >= flushBytesMin) large.push(candidate);
+    for (const candidate of large.sort((a, b) => b.cost - a.cost)) {
+      const { slot, actor, cost } = candidate;
+      if (missing <= 0 || this.#flushes >= atOnceMax) return;
       if (slot.flushing || actor.closed) continue;
-      missing -= actor.flushableBytes;
-      this.#flushFor(candidate, actor.flushableBytes, () => {});
+      missing -= cost;
+      this.#flushFor(candidate, cost, () => {});
     }
   }
 
