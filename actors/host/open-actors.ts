@@ -187,7 +187,7 @@ const flushBytesMin = 1024 * 1024;
  */
 const earlyFlushPart = 1 / 4;
 const earlyFlushesMax = 2;
-/** The pause after a look that found no large memtable. */
+/** The pause before the next early flush after a look that found no large memtable, or after a flush that failed. */
 const lookForLargeMs = 1_000;
 
 /** What eviction sees of one kind of actor. */
@@ -359,6 +359,7 @@ export class Eviction {
     actor
       .flush()
       .catch((error: unknown) => {
+        this.#nextLookForLargeMs = this.#components.clock.monotonic() + lookForLargeMs;
         this.#components.logger.error('a flush that memory asked for failed', {
           error: describeError(error),
         });

@@ -191,36 +191,7 @@ test('where memory is used up, decoded blocks go first, then what was built a mo
 });
 
 test('where memtables take a quarter of the memory the largest are flushed, two at a time, and nobody is put away', async () => {
-  const clock = new FakeClock();
-  const memory = new MemoryBudget(16 * MiB);
-  const fresh = null;
-  const blocks = new BlockCache(MiB, memory);
-  const actors = new OpenActors<Evictable>(clock);
-  const eviction = new Eviction(
-    { clock, logger: quiet, memory, blocks, fresh, shares: new KnownShares(clock) },
-    [actors],
-  );
-  const flushed: string[] = [];
-  const ends: (() => void)[] = [];
-  const hold = async (name: string, bytes: number) => {
-    memory.add('memtables', bytes);
-    const actor = {
-      closed: false,
-      isIdle: true,
-      isFlushed: false,
-      residentBytes: bytes,
-      flushableBytes: bytes,
-      flush: async () => {
-        flushed.push(name);
-        await new Promise<void>((resolve) => ends.push(resolve));
-        memory.add('memtables', -bytes);
-        actor.flushableBytes = 0;
-      },
-      close() {},
-    };
-    await actors.openOnce(`7/${name}`, async () => actor).opening;
-    eviction.makeRoom();
-  };
+  const { clock, memory, actors, flushed, eviction, hold, ends } = largeMemtables();
   const end = async () => {
     ends.shift()?.();
     await clock.advance(1);
@@ -243,6 +214,57 @@ test('where memtables take a quarter of the memory the largest are flushed, two 
   assert.deepEqual(flushed, ['larger', 'largest', 'late'], 'less than a quarter is left');
   assert.deepEqual([actors.size, memory.line('memtables')], [5, 2.5 * MiB]);
 });
+
+test('a flush that failed is not asked for again at once', async () => {
+  const { clock, flushed, eviction, hold, fail } = largeMemtables();
+  fail();
+  await hold('large', 5 * MiB);
+  for (let call = 0; call < 100; call++) {
+    await clock.advance(5);
+    eviction.makeRoom();
+  }
+  assert.deepEqual(flushed, ['large'], 'within half a second');
+  await clock.advance(600);
+  eviction.makeRoom();
+  assert.deepEqual(flushed, ['large', 'large']);
+});
+
+/** An eviction over actors that hold memtables, whose flushes end when they are told to. */
+function largeMemtables() {
+  const clock = new FakeClock();
+  const memory = new MemoryBudget(16 * MiB);
+  const blocks = new BlockCache(MiB, memory);
+  const actors = new OpenActors<Evictable>(clock);
+  const parts = { clock, logger: quiet, memory, blocks, fresh: null, shares: new KnownShares(clock) };
+  const eviction = new Eviction(parts, [actors]);
+  const flushed: string[] = [];
+  const ends: (() => void)[] = [];
+  let fails = false;
+  const hold = async (name: string, bytes: number) => {
+    memory.add('memtables', bytes);
+    const actor = {
+      closed: false,
+      isIdle: true,
+      isFlushed: false,
+      residentBytes: bytes,
+      flushableBytes: bytes,
+      flush: async () => {
+        flushed.push(name);
+        if (fails) throw new Error('the store is away');
+        await new Promise<void>((resolve) => ends.push(resolve));
+        memory.add('memtables', -bytes);
+        actor.flushableBytes = 0;
+      },
+      close() {},
+    };
+    await actors.openOnce(`7/${name}`, async () => actor).opening;
+    eviction.makeRoom();
+  };
+  const fail = () => {
+    fails = true;
+  };
+  return { clock, memory, actors, flushed, ends, eviction, hold, fail };
+}
 
 test('records that wait for their actors are bounded, and those that were not kept are read again', async () => {
   const { clock, start } = world(9);
