@@ -16,7 +16,7 @@ import { type Evictee, evictionOrder } from './eviction-order.ts';
  * 3. actors in use that hold large memtables are flushed and stay open;
  * 4. what is still missing is the writers' to wait for: the host refuses those who hold most while `isFullFor` them.
  *
- * Before it is used up, where memtables take a quarter of it, the largest of them are flushed already (`#flushEarly`).
+ * Before it is used up, where large memtables that nobody writes to take a quarter of it, they are flushed already (`#flushEarly`).
  *
  * An actor is never put away under a request: whoever works with one holds it, which counts. The count rises in the
  * same turn in which the slot is found, so there is no moment in between. What was put away is opened again
@@ -45,6 +45,8 @@ export interface Slot<Actor> {
   users: number;
   /** A flush that memory asked for is under way. */
   flushing: boolean;
+  /** No early flush before this moment: the last one failed, or gave nothing back. */
+  flushEarlyAfterMs: number;
   /** It moved to another server while it opened. */
   moved: boolean;
 }
@@ -82,6 +84,7 @@ export class OpenActors<Actor extends Evictable> {
       lastUsedMs: this.#clock.monotonic(),
       users: 0,
       flushing: false,
+      flushEarlyAfterMs: Number.NEGATIVE_INFINITY,
       moved: false,
     };
     this.#slots.set(key, slot);
@@ -182,13 +185,15 @@ const smallWritersPart = 1 / 4;
 /** A flush of less gives back too little to be worth an object. */
 const flushBytesMin = 1024 * 1024;
 /**
- * The part of the budget that memtables may take before the largest are flushed, so many at a time: what is stored is put away at
- * once when room is needed, what is not keeps its place, and its writers, waiting.
+ * The part of the budget that large memtables which nobody writes to may take before they are flushed, so many at a time: what is
+ * stored is put away at once when room is needed, what is not keeps its place, and its writers, waiting.
  */
 const earlyFlushPart = 1 / 4;
 const earlyFlushesMax = 2;
-/** The pause before the next early flush after a look that found no large memtable, or after a flush that failed. */
+/** The pause after a look for large memtables, where no flush gave anything back meanwhile. */
 const lookForLargeMs = 1_000;
+/** The pause before the next early flush of a namespace after one that failed, or gave nothing back. */
+const flushAgainAfterMs = 30_000;
 
 /** What eviction sees of one kind of actor. */
 interface Kind {
@@ -305,25 +310,41 @@ export class Eviction {
       if (actor.isFlushed) this.#end(candidate);
       else this.#flushFor(candidate, actor.residentBytes, () => this.#endIfUnused(candidate));
     }
-    this.#flushLargest(missing, flushesMax);
+    if (missing > 0) this.#flushInTurn(this.#largeMemtables(), missing, flushesMax);
   }
 
+  /** Looks at all open actors at most once a second, and again after a flush that gave back what it promised. */
   #flushEarly(): void {
     const { memory, clock } = this.#components;
-    const tooMuch = memory.line('memtables') - this.#coming - memory.bytesMax * earlyFlushPart;
-    if (tooMuch <= 0 || this.#flushes >= earlyFlushesMax || clock.monotonic() < this.#nextLookForLargeMs)
+    const most = memory.bytesMax * earlyFlushPart;
+    const now = clock.monotonic();
+    if (
+      memory.line('memtables') <= most ||
+      this.#flushes >= earlyFlushesMax ||
+      now < this.#nextLookForLargeMs
+    )
       return;
-    this.#flushLargest(tooMuch, earlyFlushesMax);
-    if (this.#flushes === 0) this.#nextLookForLargeMs = clock.monotonic() + lookForLargeMs;
+    this.#nextLookForLargeMs = now + lookForLargeMs;
+    // What is being written fills up and is flushed by itself; tails of manifests, and copies, no flush gives back.
+    const resting = this.#largeMemtables().filter(
+      ({ slot, actor }) => actor.isIdle && !slot.flushing && slot.flushEarlyAfterMs <= now,
+    );
+    const bytes = resting.reduce((sum, { cost }) => sum + cost, 0);
+    this.#flushInTurn(resting, bytes - most, earlyFlushesMax);
   }
 
-  /** Flushes the largest memtables until so many bytes are on their way to the store, and so many flushes under way. */
-  #flushLargest(bytes: number, atOnceMax: number): void {
-    let missing = bytes;
+  /** Lists those whose flush would give back a megabyte and more, the largest first. */
+  #largeMemtables(): Candidate[] {
     const large: Candidate[] = [];
     for (const candidate of this.#candidates(this.#kinds, ({ flushableBytes }) => flushableBytes))
       if (candidate.cost >= flushBytesMin) large.push(candidate);
-    for (const candidate of large.sort((a, b) => b.cost - a.cost)) {
+    return large.sort((a, b) => b.cost - a.cost);
+  }
+
+  /** Flushes one after the other until so many bytes are on their way to the store, and so many flushes under way. */
+  #flushInTurn(candidates: readonly Candidate[], bytes: number, atOnceMax: number): void {
+    let missing = bytes;
+    for (const candidate of candidates) {
       const { slot, actor, cost } = candidate;
       if (missing <= 0 || this.#flushes >= atOnceMax) return;
       if (slot.flushing || actor.closed) continue;
@@ -351,15 +372,15 @@ export class Eviction {
 
   /** Flushes in the background. A flush that fails is tried again when memory asks for it again. */
   #flushFor({ slot, actor }: Candidate, bytes: number, then: () => void): void {
-    const { memory } = this.#components;
+    const { memory, clock } = this.#components;
     const before = memory.bytes;
+    const residentBefore = actor.residentBytes;
     slot.flushing = true;
     this.#flushes++;
     this.#coming += bytes;
     actor
       .flush()
       .catch((error: unknown) => {
-        this.#nextLookForLargeMs = this.#components.clock.monotonic() + lookForLargeMs;
         this.#components.logger.error('a flush that memory asked for failed', {
           error: describeError(error),
         });
@@ -368,6 +389,11 @@ export class Eviction {
         slot.flushing = false;
         this.#flushes--;
         this.#coming -= bytes;
+        const now = clock.monotonic();
+        // Rows that were replaced stay where a manifest takes the few living ones; and the store may be away.
+        if (residentBefore - actor.residentBytes < bytes / 2)
+          slot.flushEarlyAfterMs = now + flushAgainAfterMs;
+        else this.#nextLookForLargeMs = Math.min(this.#nextLookForLargeMs, now + lookAgainMs);
         then();
         // One that gave nothing back would be asked again at once, for ever: the next call looks again in time.
         if (memory.bytes >= before) return;

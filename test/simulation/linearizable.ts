@@ -91,8 +91,8 @@ class Search {
       const settled = this.#takeReads(position);
       if (this.#requiredDone(settled.done) === this.#requiredCount) return { kind: 'linearizable' };
       if (this.#isKnown(settled)) continue;
-      if (this.#positions > this.#askAfter && this.#outlook.isHopeless(settled)) continue;
       this.#remember(settled);
+      if (this.#positions > this.#askAfter && this.#outlook.isHopeless(settled)) continue;
       // The likeliest is tried first, so it is pushed last.
       for (const next of this.#nextWrites(settled).reverse()) open.push(next);
     }

@@ -190,11 +190,11 @@ test('where memory is used up, decoded blocks go first, then what was built a mo
   assert.deepEqual(heldAfter(20_000), [6, false, false, 0]);
 });
 
-test('where memtables take a quarter of the memory the largest are flushed, two at a time, and nobody is put away', async () => {
+test('memtables that rest are flushed from a quarter of the memory on, the largest first, two at a time, and nobody is put away', async () => {
   const { clock, memory, actors, flushed, eviction, hold, ends } = largeMemtables();
   const end = async () => {
     ends.shift()?.();
-    await clock.advance(1);
+    await clock.advance(20);
     eviction.makeRoom();
   };
 
@@ -215,6 +215,16 @@ test('where memtables take a quarter of the memory the largest are flushed, two 
   assert.deepEqual([actors.size, memory.line('memtables')], [5, 2.5 * MiB]);
 });
 
+test('what no flush gives back, or is being written, is not flushed before memory is used up', async () => {
+  const { memory, flushed, hold } = largeMemtables();
+  memory.add('memtables', 6 * MiB);
+  await hold('rests', 2 * MiB);
+  await hold('is written', 5 * MiB, false);
+  assert.deepEqual(flushed, []);
+  await hold('rests too', 3 * MiB);
+  assert.deepEqual(flushed, ['rests too']);
+});
+
 test('a flush that failed is not asked for again at once', async () => {
   const { clock, flushed, eviction, hold, fail } = largeMemtables();
   fail();
@@ -224,7 +234,7 @@ test('a flush that failed is not asked for again at once', async () => {
     eviction.makeRoom();
   }
   assert.deepEqual(flushed, ['large'], 'within half a second');
-  await clock.advance(600);
+  await clock.advance(30_000);
   eviction.makeRoom();
   assert.deepEqual(flushed, ['large', 'large']);
 });
@@ -240,11 +250,11 @@ function largeMemtables() {
   const flushed: string[] = [];
   const ends: (() => void)[] = [];
   let fails = false;
-  const hold = async (name: string, bytes: number) => {
+  const hold = async (name: string, bytes: number, isIdle = true) => {
     memory.add('memtables', bytes);
     const actor = {
       closed: false,
-      isIdle: true,
+      isIdle,
       isFlushed: false,
       residentBytes: bytes,
       flushableBytes: bytes,
@@ -253,11 +263,13 @@ function largeMemtables() {
         if (fails) throw new Error('the store is away');
         await new Promise<void>((resolve) => ends.push(resolve));
         memory.add('memtables', -bytes);
+        actor.residentBytes = 0;
         actor.flushableBytes = 0;
       },
       close() {},
     };
     await actors.openOnce(`7/${name}`, async () => actor).opening;
+    await clock.advance(1_000);
     eviction.makeRoom();
   };
   const fail = () => {
