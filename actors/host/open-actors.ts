@@ -313,7 +313,7 @@ export class Eviction {
     if (missing > 0) this.#flushInTurn(this.#largeMemtables(), missing, flushesMax);
   }
 
-  /** Looks at all open actors at most once a second, and again after a flush that gave back what it promised. */
+  /** Flushes large memtables that nobody writes to. It looks at all open actors at most once a second, and again after a flush that gave back what it promised. */
   #flushEarly(): void {
     const { memory, clock } = this.#components;
     const most = memory.bytesMax * earlyFlushPart;
@@ -333,7 +333,7 @@ export class Eviction {
     this.#flushInTurn(resting, bytes - most, earlyFlushesMax);
   }
 
-  /** Lists those whose flush would give back a megabyte and more, the largest first. */
+  /** Lists the actors whose flush would give back a megabyte and more, the largest first. */
   #largeMemtables(): Candidate[] {
     const large: Candidate[] = [];
     for (const candidate of this.#candidates(this.#kinds, ({ flushableBytes }) => flushableBytes))
@@ -341,7 +341,7 @@ export class Eviction {
     return large.sort((a, b) => b.cost - a.cost);
   }
 
-  /** Flushes one after the other until so many bytes are on their way to the store, and so many flushes under way. */
+  /** Flushes actors in the order of the list until so many bytes are on their way to the store, and so many flushes under way. */
   #flushInTurn(candidates: readonly Candidate[], bytes: number, atOnceMax: number): void {
     let missing = bytes;
     for (const candidate of candidates) {

@@ -4,7 +4,7 @@
  */
 import { isRequired, type Op, type Position, type ReadOp, type Value } from './history.ts';
 
-/** By indexes into the operations. */
+/** Judges positions of one history. It knows operations by their indexes in the list that the search goes through. */
 export class Outlook {
   readonly #ops: readonly Op[];
   readonly #byToken = new Map<string, number>();
