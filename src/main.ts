@@ -17,7 +17,7 @@ async function main(args: readonly string[]): Promise<number> {
       return (await import('./cli/supervise.ts')).supervise();
     // The supervisor's child: the server itself.
     case 'server':
-      return (await import('./cli/run-server.ts')).runServer(rest);
+      return (await import('./cli/begin-server.ts')).beginServer(rest);
     case 'load':
       return (await import('./cli/load-folder.ts')).loadFolder(rest, process.env);
     case 'import':

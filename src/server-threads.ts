@@ -25,7 +25,7 @@ import { ActorThread } from './router/actor-threads.ts';
 import { ComputeLane } from './router/compute-lane.ts';
 import type { RecentOwners } from './router/recent-owners.ts';
 import type { Router } from './router/router.ts';
-import { ResidentThread, TaskPool, workerEntries } from './router/worker-pool.ts';
+import { type ResidentThread, TaskPool, workerEntries } from './router/worker-pool.ts';
 import type { Settings } from './settings.ts';
 
 export function cacheFolderOf({ dataDir }: Settings): string {
@@ -55,12 +55,12 @@ export interface LogThread {
 
 /** `onDied`: the process must end, and may not wait for its other threads, which native code can hold for ever. */
 export function startLogThread(
+  thread: ResidentThread,
   store: StoreSettings,
   settings: Settings,
   watchdog: Watchdog,
   onDied: () => void,
 ): LogThread {
-  const thread = new ResidentThread(workerEntries.log);
   const control = new MessageChannel();
   const [pulse, mainPulse] = [createPulse(), createPulse()];
   const stopBeating = keepBeating(systemClock, mainPulse, limits.threadBeatMs);
@@ -223,6 +223,7 @@ export function computeLanes(
 const residentShare = 0.5;
 
 export function actorThreads(parts: {
+  threads: readonly ResidentThread[];
   settings: Settings;
   storeSettings: StoreSettings;
   plans: Plans;
@@ -235,11 +236,11 @@ export function actorThreads(parts: {
   watchdog: Watchdog;
 }): ActorThread[] {
   const { settings, storeSettings, plans, secrets, joined, log, lanes, router, logger, watchdog } = parts;
-  const count = settings.actorThreads;
-  return Array.from(
-    { length: count },
-    (_, index) =>
+  const count = parts.threads.length;
+  return parts.threads.map(
+    (thread, index) =>
       new ActorThread({
+        thread,
         index,
         count,
         settings: {

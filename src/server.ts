@@ -40,6 +40,7 @@ import { probeObjectStore } from './object-store/probe.ts';
 import { createSharedCounters } from './object-store/store-counters.ts';
 import type { ActorThread } from './router/actor-threads.ts';
 import { RecentOwners } from './router/recent-owners.ts';
+import type { ResidentThreads } from './router/worker-pool.ts';
 import { billingOf, openPayments } from './server-billing.ts';
 import { ServerCluster } from './server-cluster.ts';
 import {
@@ -79,6 +80,8 @@ export interface Server {
 }
 
 export interface ServerOptions {
+  /** They load their code already, and get their tasks here. */
+  readonly threads: ResidentThreads;
   /** The HTTP server that must serve; tests say so. */
   readonly engine?: HttpEngine;
   /**
@@ -133,7 +136,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     everyMs: limits.threadBeatMs,
     silentMsMax: limits.threadSilentMsMax,
   });
-  const log = startLogThread(storeSettings, settings, watchdog, options.onLogDied);
+  const log = startLogThread(options.threads.log, storeSettings, settings, watchdog, options.onLogDied);
   const laneCharges = new Charges();
   const lanes = computeLanes(storeSettings, settings, { charges: laneCharges, recentOwners });
   const { router, authenticator, allowances, usageMeter, people } = frontOf({
@@ -171,6 +174,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     afterCrash: options.afterCrash ?? false,
   });
   const threads = actorThreads({
+    threads: options.threads.actors,
     settings,
     storeSettings,
     plans,

@@ -1,21 +1,25 @@
 import { PlansError } from '../accounts/parse-plans.ts';
 import { createLogger, describeError } from '../base/log.ts';
-import { makeOnlyPrivate } from '../base/private-folder.ts';
 import { PriceError } from '../billing/check-prices.ts';
 import { FolderInUse } from '../cluster/folder-lock.ts';
 import { CannotJoin } from '../cluster/join.ts';
 import { CannotListen } from '../front/door.ts';
 import type { HttpEngine } from '../front/http.ts';
 import { SecretsError } from '../identity/secrets.ts';
+import type { ResidentThreads } from '../router/worker-pool.ts';
 import { type Server, startServer } from '../server.ts';
-import { readSettings } from '../settings.ts';
+import type { Settings } from '../settings.ts';
 import { SettingsError } from '../settings-values.ts';
 import { afterCrashFlag, exitCodes, type Farewell } from './farewell.ts';
 
-/** Runs the server until SIGTERM or SIGINT; answers the exit code. */
-export async function runServer(args: readonly string[]): Promise<number> {
-  // Before anything is made, and before there is another thread.
-  makeOnlyPrivate();
+/** What a server begins with. */
+export interface Begun {
+  readonly settings: Settings;
+  readonly threads: ResidentThreads;
+}
+
+/** Runs the server until SIGTERM or SIGINT; answers the exit code. `begun` rejects where a setting is wrong. */
+export async function runServer(args: readonly string[], begun: Promise<Begun>): Promise<number> {
   const logger = createLogger('front', 'info');
   process.on('unhandledRejection', (error) => {
     logger.error('a promise failed unhandled; the process ends', { error: describeError(error) });
@@ -26,7 +30,9 @@ export async function runServer(args: readonly string[]): Promise<number> {
   let server: Server;
   try {
     const engine = (process.env.TIDEBASE_TEST_HTTP_ENGINE ?? 'auto') as HttpEngine;
-    server = await startServer(readSettings(process.env), {
+    const { settings, threads } = await begun;
+    server = await startServer(settings, {
+      threads,
       engine,
       onSealed,
       onLogDied: () => leave(failed),

@@ -20,7 +20,7 @@ import { type ChannelHandler, PortChannel } from '../base/port-channel.ts';
 import { settledWithin } from '../base/settled-within.ts';
 import { createPulse, type Watchdog } from '../base/watchdog.ts';
 import { type ComputeLane, NotRun } from './compute-lane.ts';
-import { ResidentThread, workerEntries } from './worker-pool.ts';
+import type { ResidentThread } from './worker-pool.ts';
 
 export type ActorTaskSettings = Omit<
   ActorWorkerTask,
@@ -30,6 +30,7 @@ export type ActorTaskSettings = Omit<
 };
 
 export interface ActorThreadOptions {
+  readonly thread: ResidentThread;
   readonly index: number;
   readonly count: number;
   readonly settings: ActorTaskSettings;
@@ -46,7 +47,7 @@ const taskEndMsMax = 5_000;
 
 export class ActorThread {
   readonly #options: ActorThreadOptions;
-  readonly #thread = new ResidentThread(workerEntries.actor);
+  readonly #thread: ResidentThread;
   #channel: PortChannel | null = null;
   #control: Remote<ActorControl> | null = null;
   /** Controls the thread from the moment it begins to start; `#control` only does once it is ready. */
@@ -56,9 +57,12 @@ export class ActorThread {
   #ending = false;
   /** Resolves when the thread's task has ended, however. */
   #task: Promise<void> = Promise.resolve();
+  /** Settles when the newest start has ended, however. */
+  #started: Promise<void> = Promise.resolve();
 
   constructor(options: ActorThreadOptions) {
     this.#options = options;
+    this.#thread = options.thread;
   }
 
   /** Null while the thread starts or restarts. */
@@ -67,7 +71,13 @@ export class ActorThread {
   }
 
   /** Resolves once everything durable was replayed to it. */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    const starting = this.#begin();
+    this.#started = starting.catch(() => {});
+    return starting;
+  }
+
+  async #begin(): Promise<void> {
     const { index, count, settings, log, watchdog, handler } = this.#options;
     const pulse = createPulse();
     const control = new MessageChannel();
@@ -126,28 +136,35 @@ export class ActorThread {
 
   /** See `ActorControl.flushMoving`. A thread that dies flushes nothing. */
   async flushMoving(owners: Owners, withinMs: number): Promise<void> {
-    await Promise.race([this.#control?.flushMoving(owners, withinMs), this.#task]);
+    await this.#ask((control) => control.flushMoving(owners, withinMs));
   }
 
-  /** On every thread before any is drained. */
+  /** Answers null where the thread is not there, or dies before it has answered: the port to a dead one would say nothing for ever. */
+  async #ask<T>(ask: (control: Remote<ActorControl>) => Promise<T>): Promise<T | null> {
+    const control = this.#control;
+    return control === null ? null : Promise.race([ask(control), this.#task.then(() => null)]);
+  }
+
+  /** On every thread before any is drained. One that is being started again is waited for: it has what the one before it had. */
   async drainNamespaces(): Promise<void> {
     this.#ending = true;
-    await this.#control?.drainNamespaces();
+    await this.#started;
+    await this.#ask((control) => control.drainNamespaces());
   }
 
   async drain(): Promise<void> {
-    await this.#control?.drain();
+    await this.#ask((control) => control.drain());
   }
 
   /** Null while the thread starts or restarts. */
   async statistics(): Promise<ActorStatistics | null> {
-    return (await this.#control?.statistics()) ?? null;
+    return this.#ask((control) => control.statistics());
   }
 
   /** The process is about to end without being drained. */
   async leave(): Promise<void> {
     this.#ending = true;
-    await this.#control?.leave();
+    await this.#ask((control) => control.leave());
   }
 
   async end(): Promise<void> {
@@ -180,9 +197,11 @@ export class ActorThread {
     const { index, logger } = this.#options;
     this.#channel?.close();
     this.#channel = null;
+    this.#control = null;
     if (this.#ending) return;
     logger.error('an actor thread died and is started again', { index, error: describeError(error) });
     this.start().catch((cause) => {
+      if (this.#ending) return;
       logger.error('an actor thread did not start; the process ends', { index, error: describeError(cause) });
       process.exitCode = 1;
       process.kill(process.pid, 'SIGTERM');

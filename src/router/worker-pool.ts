@@ -21,7 +21,7 @@ export const workerEntries = {
   hash: entryOf('compute/hash-worker'),
 } as const;
 
-/** A thread with one long-running task. */
+/** A thread with one long-running task. It loads its code from the moment it is made, whenever its task comes. */
 export class ResidentThread {
   readonly #pool: Piscina;
 
@@ -44,6 +44,19 @@ export class ResidentThread {
   async end(): Promise<void> {
     await this.#pool.destroy();
   }
+}
+
+/** The threads that last as long as the server. */
+export interface ResidentThreads {
+  readonly log: ResidentThread;
+  readonly actors: readonly ResidentThread[];
+}
+
+export function beginThreads(actorThreads: number): ResidentThreads {
+  return {
+    log: new ResidentThread(workerEntries.log),
+    actors: Array.from({ length: actorThreads }, () => new ResidentThread(workerEntries.actor)),
+  };
 }
 
 export interface TaskPoolOptions {

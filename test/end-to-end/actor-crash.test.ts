@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
+import { beginThreads } from '../../src/router/worker-pool.ts';
 import { type Server, startServer } from '../../src/server.ts';
 import { readSettings } from '../../src/settings.ts';
 
@@ -19,7 +20,9 @@ async function serverWithThreads(folder: string): Promise<{ server: Server; acto
     TIDEBASE_PLANS_FILE: 'load-tests/plans.unlimited.json',
     TIDEBASE_LOG_LEVEL: 'error',
   };
-  const server = await startServer(readSettings(env), {
+  const settings = readSettings(env);
+  const server = await startServer(settings, {
+    threads: beginThreads(settings.actorThreads),
     onSealed: () => assert.fail('nobody seals this log'),
     onLogDied: () => assert.fail('nothing ends this log'),
   });
@@ -44,6 +47,17 @@ async function signUp(url: string): Promise<string> {
   const body = JSON.stringify({ email: 'ann@example.com', name: 'Ann', password: 'correct horse' });
   const answer = await fetch(`${url}/v1/signup`, { method: 'POST', body });
   return ((await answer.json()) as { key: string }).key;
+}
+
+/** The answer once no thread is being started any more. */
+async function onceStarted<T extends { readonly status: number }>(ask: () => Promise<T>): Promise<T> {
+  const until = Date.now() + 60_000;
+  let answer = await ask();
+  while (answer.status === 503 && Date.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    answer = await ask();
+  }
+  return answer;
 }
 
 const names = Array.from({ length: 12 }, (_, i) => `notes-${i}`);
@@ -90,7 +104,7 @@ test('an actor thread that dies is started again and has everything that was ack
     const written = acknowledged.get(name) ?? [];
     assert.ok(written.length > 2, `${name} was hardly written`);
     for (const n of written) {
-      const found = await call('GET', `/v1/namespaces/${name}/docs/${n}`);
+      const found = await onceStarted(() => call('GET', `/v1/namespaces/${name}/docs/${n}`));
       assert.equal(found.status, 200, `${name} lost document ${n}`);
     }
     const count = await call('POST', `/v1/namespaces/${name}/count`, {});
@@ -99,4 +113,27 @@ test('an actor thread that dies is started again and has everything that was ack
       `${name}: ${count.body.count} of ${written.length} documents`,
     );
   }
+});
+
+test('a server that is stopped while a thread is started again stops in order', {
+  timeout: 60_000,
+}, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tidebase-'));
+  const first = await serverWithThreads(folder);
+  const key = await signUp(first.server.url);
+  const docs = [{ id: 'a', text: 'written before' }];
+  for (const name of names) {
+    const put = await client(first.server.url, key)('POST', `/v1/namespaces/${name}/docs`, { docs });
+    assert.equal(put.status, 200);
+  }
+  await Promise.all(first.actors.map((actor) => actor.terminate()));
+  await first.server.stop();
+
+  const { server } = await serverWithThreads(folder);
+  t.after(async () => {
+    await server.stop();
+    await rm(folder, { recursive: true, maxRetries: 10, retryDelay: 50 });
+  });
+  for (const name of names)
+    assert.equal((await client(server.url, key)('GET', `/v1/namespaces/${name}/docs/a`)).status, 200, name);
 });
