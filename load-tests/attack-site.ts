@@ -40,7 +40,8 @@ export interface Held {
 const requestMsMax = 60_000;
 /** After a refusal, so that an attack does not only measure refusals, and after a connection that failed. */
 const pauseMs = 100;
-const triesMax = 100;
+/** Five minutes for each write of a preparation: a gigabyte has to be flushed meanwhile, and whoever waits has no place in a row. */
+const triesMax = 600;
 /** Paced requests that are under way at most: more that are due than this are not sent, so that an attack stays bounded. */
 const underWayMax = 200;
 const filler = Buffer.alloc(256 * 1_024, 0x20);
