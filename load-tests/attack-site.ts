@@ -40,7 +40,7 @@ export interface Held {
 const requestMsMax = 60_000;
 /** After a refusal, so that an attack does not only measure refusals, and after a connection that failed. */
 const pauseMs = 100;
-/** Five minutes for each write of a preparation: a gigabyte has to be flushed meanwhile, and whoever waits has no place in a row. */
+/** How often a write of a preparation is sent, for five minutes in all: a gigabyte has to be flushed meanwhile, and there is no queue. */
 const triesMax = 600;
 /** Paced requests that are under way at most: more that are due than this are not sent, so that an attack stays bounded. */
 const underWayMax = 200;

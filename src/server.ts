@@ -80,7 +80,7 @@ export interface Server {
 }
 
 export interface ServerOptions {
-  /** They load their code already, and get their tasks here. */
+  /** The threads that last as long as the server. They load their code already; `startServer` gives each its task. */
   readonly threads: ResidentThreads;
   /** The HTTP server that must serve; tests say so. */
   readonly engine?: HttpEngine;

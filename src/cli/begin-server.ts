@@ -12,7 +12,7 @@ export async function beginServer(args: readonly string[]): Promise<number> {
   // Before anything is made, and before there is another thread.
   makeOnlyPrivate();
   const begun = begin(process.env);
-  // Who serves waits for it, and says what is wrong with a setting.
+  // `runServer` waits for the settings and says what is wrong with them; until it is loaded, nobody hears of the rejection.
   begun.catch(() => {});
   const { runServer } = await import('./run-server.ts');
   return runServer(args, begun);

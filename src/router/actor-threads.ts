@@ -57,6 +57,11 @@ export class ActorThread {
   #ending = false;
   /** Resolves when the thread's task has ended, however. */
   #task: Promise<void> = Promise.resolve();
+  /**
+   * Gives up each question that the thread has not answered. Waiting for the task's promise would keep something of every answer for as long as
+   * the thread lives.
+   */
+  readonly #unanswered = new Set<() => void>();
   /** Settles when the newest start has ended, however. */
   #started: Promise<void> = Promise.resolve();
 
@@ -140,9 +145,16 @@ export class ActorThread {
   }
 
   /** Answers null where the thread is not there, or dies before it has answered: the port to a dead one would say nothing for ever. */
-  async #ask<T>(ask: (control: Remote<ActorControl>) => Promise<T>): Promise<T | null> {
+  #ask<T>(ask: (control: Remote<ActorControl>) => Promise<T>): Promise<T | null> {
     const control = this.#control;
-    return control === null ? null : Promise.race([ask(control), this.#task.then(() => null)]);
+    if (control === null) return Promise.resolve(null);
+    return new Promise((resolve, reject) => {
+      const giveUp = () => resolve(null);
+      this.#unanswered.add(giveUp);
+      ask(control)
+        .then(resolve, reject)
+        .finally(() => this.#unanswered.delete(giveUp));
+    });
   }
 
   /** On every thread before any is drained. One that is being started again is waited for: it has what the one before it had. */
@@ -198,6 +210,8 @@ export class ActorThread {
     this.#channel?.close();
     this.#channel = null;
     this.#control = null;
+    for (const giveUp of this.#unanswered) giveUp();
+    this.#unanswered.clear();
     if (this.#ending) return;
     logger.error('an actor thread died and is started again', { index, error: describeError(error) });
     this.start().catch((cause) => {

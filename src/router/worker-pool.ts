@@ -52,6 +52,7 @@ export interface ResidentThreads {
   readonly actors: readonly ResidentThread[];
 }
 
+/** Starts the threads, which load their code at once and wait for their tasks. */
 export function beginThreads(actorThreads: number): ResidentThreads {
   return {
     log: new ResidentThread(workerEntries.log),

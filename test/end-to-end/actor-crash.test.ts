@@ -49,7 +49,7 @@ async function signUp(url: string): Promise<string> {
   return ((await answer.json()) as { key: string }).key;
 }
 
-/** The answer once no thread is being started any more. */
+/** Asks again while the answer is 503, which a thread gives that is being started, for a minute at most. */
 async function onceStarted<T extends { readonly status: number }>(ask: () => Promise<T>): Promise<T> {
   const until = Date.now() + 60_000;
   let answer = await ask();
