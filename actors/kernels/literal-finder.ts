@@ -60,7 +60,7 @@ export class LiteralFinder {
   #prepared: WantedPiece | null = null;
 
   constructor() {
-    const code = new WebAssembly.Module(readFileSync(new URL('kernels.wasm', import.meta.url)));
+    const code = new WebAssembly.Module(readFileSync(new URL('find-rows.wasm', import.meta.url)));
     this.#kernels = new WebAssembly.Instance(code).exports as unknown as Kernels;
     const { memory, textAddress, textBytesMax, foundAddress } = this.#kernels;
     this.#memory = new Uint8Array(memory.buffer);

@@ -1,4 +1,5 @@
-import { assert } from '../../src/base/assert.ts';
+import { assert, must } from '../../src/base/assert.ts';
+import type { PairTable } from '../kernels/pair-table.ts';
 
 /**
  * Large buffers of earlier queries, for the arrays of the next ones: new memory costs microseconds for each page that is touched, and
@@ -11,6 +12,17 @@ export interface LargeBuffers {
   take(byteLength: number): { readonly buffer: ArrayBuffer; readonly isNew: boolean };
   /** Gives a buffer that nobody looks at any more. */
   give(buffer: ArrayBuffer): void;
+  readonly pairTables: PairTables;
+}
+
+/** Tables of pairs of earlier queries, for the next ones: each has a memory of its own. */
+export interface PairTables {
+  /** Who has asked for fewer pairs is not worth a memory of its own. */
+  readonly askedMin: number;
+  /** Takes an empty table; null where there are as many as there may be. */
+  take(): PairTable | null;
+  /** Gives a table that nobody looks at any more. */
+  give(table: PairTable): void;
 }
 
 /** What one query holds of the thread's memory, beside all others. */
@@ -34,6 +46,8 @@ export class RoomExceeded extends Error {
 type Numbers = Int32Array | Float64Array | Uint32Array;
 
 const largeCount = 65_536;
+/** Queries with more rows than a table of pairs has room for do without. */
+const pairsMax = 2 ** 27;
 /** Up to so many things, room is taken ahead of need. */
 const roomMax = 4_194_304;
 const firstCount = 64;
@@ -47,6 +61,8 @@ export class Room {
   readonly countMax: number;
   readonly #buffers: LargeBuffers | null;
   readonly #taken = new Set<ArrayBuffer>();
+  /** The tables that were taken, with the bytes that are counted of each. */
+  readonly #tables = new Map<PairTable, number>();
   readonly #holding: Holding | null;
   /** Bytes of large arrays that were made here and not given back. */
   #bytes = 0;
@@ -97,6 +113,26 @@ export class Room {
     return larger;
   }
 
+  /** Answers an empty table to who has asked for so many pairs, which is the query's until it ends; null where there is none to have. */
+  pairTable(asked: number): PairTable | null {
+    if (this.#buffers === null || asked < this.#buffers.pairTables.askedMin || this.countMax > pairsMax)
+      return null;
+    const table = this.#buffers.pairTables.take();
+    if (table !== null) this.#tables.set(table, 0);
+    return table;
+  }
+
+  /** Replaces first numbers by those of their pairs in a table from here, and counts what that takes. Throws `RoomExceeded`. */
+  inTable(table: PairTable, firsts: Int32Array, seconds: Int32Array): void {
+    const isWhole = table.internAll(firsts, seconds, (bytes) => {
+      const more = bytes - must(this.#tables.get(table), 'a table that was taken here');
+      this.hold(this.#bytes + more);
+      this.#bytes += more;
+      this.#tables.set(table, bytes);
+    });
+    if (!isWhole) throw new RoomExceeded(this.#heldBytes);
+  }
+
   /** Takes back an array that was made here, which nobody looks at any more. */
   giveBack({ buffer }: Numbers): void {
     if (buffer.byteLength >= largeBytes) this.#bytes -= buffer.byteLength;
@@ -108,6 +144,8 @@ export class Room {
   release(): void {
     for (const buffer of this.#taken) this.#buffers?.give(buffer);
     this.#taken.clear();
+    for (const table of this.#tables.keys()) this.#buffers?.pairTables.give(table);
+    this.#tables.clear();
   }
 
   #replaced<T extends Numbers>(array: T, count: number, countMax: number) {

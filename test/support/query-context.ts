@@ -1,4 +1,6 @@
 /** Queries over a snapshot that a test made, without an actor. */
+
+import { PairTable } from '../../actors/kernels/pair-table.ts';
 import { unboundedRoom } from '../../actors/search/answer-room.ts';
 import { RowFinding } from '../../actors/search/find-rows-task.ts';
 import { noGraphs } from '../../actors/search/graph-source.ts';
@@ -7,7 +9,7 @@ import { runSearch } from '../../actors/search/run-search.ts';
 import { ScanRoom } from '../../actors/search/scan-room.ts';
 import { KeptColumns } from '../../actors/search/sql/kept-columns.ts';
 import { TimeSlice } from '../../actors/search/time-slice.ts';
-import type { Holding, LargeBuffers } from '../../actors/sql/room.ts';
+import type { Holding, LargeBuffers, PairTables } from '../../actors/sql/room.ts';
 import { BlockCache, BlockFetcher, emptyReadTally } from '../../actors/storage/block-fetch.ts';
 import { ReadDeadline } from '../../actors/storage/read-deadline.ts';
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
@@ -78,7 +80,26 @@ const usedBuffers: LargeBuffers = {
   give(buffer) {
     new Uint8Array(buffer).fill(0x5a);
   },
+  pairTables: usedTables(),
 };
+
+/** A table for however few pairs, of which each was given back with many pairs in it. */
+function usedTables(): PairTables {
+  const free: PairTable[] = [];
+  const many = Int32Array.from({ length: 20_000 }, (_, at) => at % 700);
+  return {
+    askedMin: 0,
+    take() {
+      const table = free.pop() ?? new PairTable();
+      table.reset();
+      return table;
+    },
+    give(table) {
+      table.internAll(many.slice(), many.toReversed(), () => {});
+      free.push(table);
+    },
+  };
+}
 
 /** What a query is run with; in some of them each look finds the turn over: answers must be the same, wherever others had their turn. */
 export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9): QueryContext {

@@ -7,6 +7,7 @@ import { assert } from '../../../src/base/assert.ts';
 import type { Clock } from '../../../src/base/clock.ts';
 import type { LargeBuffers } from '../../sql/room.ts';
 import type { MemoryBudget } from '../../thread/memory-budget.ts';
+import { KeptTables } from './kept-tables.ts';
 
 const memoryShare = 1 / 16;
 const idleMs = 10_000;
@@ -14,6 +15,7 @@ const idleMs = 10_000;
 /** Gives buffers of queries that have ended to the next ones, and drops them when none has ended for a while. */
 export class KeptBuffers implements LargeBuffers {
   readonly bytesMin = 2 ** 12;
+  readonly pairTables: KeptTables;
   readonly #memory: MemoryBudget;
   readonly #clock: Clock;
   readonly #bytesMax: number;
@@ -25,6 +27,7 @@ export class KeptBuffers implements LargeBuffers {
   constructor(memory: MemoryBudget, clock: Clock) {
     this.#memory = memory;
     this.#clock = clock;
+    this.pairTables = new KeptTables(memory, clock);
     this.#bytesMax = Math.min(limits.sqlMemoryBytesMax, memory.bytesMax * memoryShare);
   }
 

@@ -1,4 +1,5 @@
 import { assert } from '../../../src/base/assert.ts';
+import type { PairTable } from '../../kernels/pair-table.ts';
 import type { Room } from '../room.ts';
 import { partBits, partFullness } from './hash-slots.ts';
 import { internedFirst } from './interner.ts';
@@ -6,11 +7,13 @@ import { internedFirst } from './interner.ts';
 /** Words of a slot: first, second, number plus one, nothing. All of a look-up lies in one line of the processor's cache. */
 const pairWords = 4;
 const pairSlotsFirst = 64;
+const nothing = new Int32Array(0);
 
 /**
  * Gives each distinct pair of numbers a number, 0, 1, 2 …: groups by several keys, and the distinct values of each group. A first
  * number finds the first pair that it came with by itself: most have but one, as a user has one region, and then nothing is
  * hashed. The others are found by open addressing, in parts that grow one by one: others never wait until a large table is made anew.
+ * Once many were asked for, they move to a table in WebAssembly, which does the same and gives them the same numbers, where the room has one.
  */
 export class PairInterner {
   readonly #parts = Array.from({ length: 1 << partBits }, () => new Int32Array(pairSlotsFirst * pairWords));
@@ -25,6 +28,10 @@ export class PairInterner {
   #first = new Int32Array(internedFirst);
   #second = new Int32Array(internedFirst);
   #count = 0;
+  /** Has all pairs, once many were asked for. */
+  #table: PairTable | null = null;
+  /** How many pairs were asked for, up to that. */
+  #asked = 0;
   readonly #room: Room;
 
   /** `room`: for as many pairs as can come. */
@@ -37,7 +44,7 @@ export class PairInterner {
   }
 
   get bytes(): number {
-    return this.#directCount * 8 + this.#slotBytes + this.#count * 8;
+    return this.#table?.bytes ?? this.#directCount * 8 + this.#slotBytes + this.#count * 8;
   }
 
   firstOf(number: number): number {
@@ -50,6 +57,7 @@ export class PairInterner {
 
   /** The first numbers of the pairs that have those numbers. */
   firsts(numbers: Int32Array): Int32Array {
+    if (this.#table !== null) return this.#table.firsts(numbers);
     const firsts = new Int32Array(numbers.length);
     for (let i = 0; i < firsts.length; i++) firsts[i] = this.#first[numbers[i] as number] as number;
     return firsts;
@@ -57,20 +65,48 @@ export class PairInterner {
 
   /** The second numbers of the pairs that have those numbers. */
   seconds(numbers: Int32Array): Int32Array {
+    if (this.#table !== null) return this.#table.seconds(numbers);
     const seconds = new Int32Array(numbers.length);
     for (let i = 0; i < seconds.length; i++) seconds[i] = this.#second[numbers[i] as number] as number;
     return seconds;
   }
 
-  /** Replaces each first number by the number of its pair; there are as many second numbers. */
+  /**
+   * Replaces each first number by the number of its pair; there are as many second numbers. A first number counts something from 0 on, so
+   * that an array by it has few gaps. Pairs that come for the first time get the next numbers in the order in which they come.
+   */
   internAll(firsts: Int32Array, seconds: Int32Array): void {
     assert(firsts.length <= seconds.length, () => `${firsts.length} and ${seconds.length} make no pairs`);
+    if (this.#table === null) {
+      this.#asked += firsts.length;
+      this.#move();
+    }
+    if (this.#table !== null) {
+      this.#room.inTable(this.#table, firsts, seconds);
+      this.#count = this.#table.count;
+      return;
+    }
     for (let i = 0; i < firsts.length; i++)
-      firsts[i] = this.intern(firsts[i] as number, seconds[i] as number);
+      firsts[i] = this.#intern(firsts[i] as number, seconds[i] as number);
   }
 
-  /** Answers the number of a pair. The first number counts something from 0 on, so that an array by it has few gaps. */
-  intern(first: number, second: number): number {
+  /** Gives all pairs to a table, where there is one, in their order, so that they get their numbers again. */
+  #move(): void {
+    const table = this.#room.pairTable(this.#asked);
+    if (table === null) return;
+    const numbers = this.#first.slice(0, this.#count);
+    this.#room.inTable(table, numbers, this.#second);
+    assert(
+      table.count === this.#count && (numbers.at(-1) ?? -1) === this.#count - 1,
+      () => `${this.#count} pairs became ${table.count}`,
+    );
+    this.#table = table;
+    for (const array of [...this.#parts, this.#direct, this.#first, this.#second]) this.#room.giveBack(array);
+    this.#parts.fill(nothing);
+    [this.#direct, this.#first, this.#second] = [nothing, nothing, nothing];
+  }
+
+  #intern(first: number, second: number): number {
     if (first >= this.#directCount) {
       this.#direct = this.#room.grown(this.#direct, first * 2 + 2, this.#room.countMax * 2);
       this.#direct.fill(0, this.#directCount * 2, first * 2 + 2);
@@ -85,7 +121,7 @@ export class PairInterner {
     return this.#direct[first * 2] === second ? known - 1 : this.internAny(first, second);
   }
 
-  /** Answers the code of a pair whose first number may be of any size. An interner is asked by `intern` or by this, never by both. */
+  /** Answers the number of a pair whose first number may be of any size. An interner is asked by `internAll` or by this, never by both. */
   internAny(first: number, second: number): number {
     const hash = hashPair(first, second);
     const slots = this.#parts[hash >>> (32 - partBits)] as Int32Array;

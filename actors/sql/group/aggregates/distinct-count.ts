@@ -18,6 +18,8 @@ export class DistinctCount implements Aggregate {
   readonly #pairs: PairInterner;
   readonly #counts: GroupNumbers;
   #numbers = new Int32Array(0);
+  /** The groups of a frame's rows that have a value: the next frame uses them again. */
+  #groups = new Int32Array(0);
   /**
    * Whether there is one group: without GROUP BY each value is its own pair, and pairs are made at the end, if anybody needs
    * them.
@@ -53,17 +55,42 @@ export class DistinctCount implements Aggregate {
     const numbers = this.#numbers;
     this.#values.intern(column, rows, rowCount, numbers);
     const { nullNumber } = this.#values;
-    const [counts, pairs] = [this.#counts.values, this.#pairs];
     if (this.#isAlone) {
-      counts[0] = this.#values.count - (nullNumber < 0 ? 0 : 1);
+      this.#counts.values[0] = this.#values.count - (nullNumber < 0 ? 0 : 1);
       return;
     }
-    for (let i = 0; i < rows.length; i++) {
-      if (numbers[i] === nullNumber) continue;
-      const before = pairs.count;
-      const group = groups[i] as number;
-      if (pairs.intern(numbers[i] as number, group) === before) (counts[group] as number)++;
+    const all = numbers.subarray(0, rows.length);
+    if (nullNumber < 0) this.#countPairs(all, groups);
+    else this.#countSome(all, groups, nullNumber);
+  }
+
+  /** Counts the values that are not NULL; numbers are replaced. */
+  #countSome(numbers: Int32Array, groups: Int32Array, nullNumber: number): void {
+    if (this.#groups.length < numbers.length) this.#groups = new Int32Array(numbers.length);
+    let count = 0;
+    for (let i = 0; i < numbers.length; i++) {
+      const number = numbers[i] as number;
+      numbers[count] = number;
+      this.#groups[count] = groups[i] as number;
+      count += Number(number !== nullNumber);
     }
+    this.#countPairs(numbers.subarray(0, count), this.#groups);
+  }
+
+  /** Counts the pairs that come for the first time, which get the next numbers; numbers are replaced. */
+  #countPairs(numbers: Int32Array, groups: Int32Array): void {
+    const counts = this.#counts.values;
+    let next = this.#pairs.count;
+    this.#pairs.internAll(numbers, groups);
+    for (let i = 0; i < numbers.length; i++) {
+      if (numbers[i] !== next) continue;
+      next++;
+      (counts[groups[i] as number] as number)++;
+    }
+    assert(
+      next === this.#pairs.count,
+      () => `${next} pairs were counted, and there are ${this.#pairs.count}`,
+    );
   }
 
   values(from: number, end: number): Column {
@@ -74,9 +101,14 @@ export class DistinctCount implements Aggregate {
   *pairAll(): Generator<undefined, void, void> {
     if (!this.#isAlone) return;
     const { count, nullNumber } = this.#values;
-    for (let number = 0; number < count; number++) {
-      if (number !== nullNumber) this.#pairs.intern(number, 0);
-      if (number % pairsAtOnce === pairsAtOnce - 1) yield;
+    const group = new Int32Array(pairsAtOnce);
+    for (let from = 0; from < count; from += pairsAtOnce) {
+      const numbers = Int32Array.from({ length: Math.min(pairsAtOnce, count - from) }, (_, at) => from + at);
+      this.#pairs.internAll(
+        numbers.filter((number) => number !== nullNumber),
+        group,
+      );
+      yield;
     }
     this.#isAlone = false;
     const [counted] = this.#counts.part(0, 1);

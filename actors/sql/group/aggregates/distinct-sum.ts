@@ -27,11 +27,12 @@ export class DistinctSum implements Aggregate {
     const { pairs, interned } = this.#distinct;
     for (let from = 0; from < pairs.count; from += pairsAtOnce) {
       const end = Math.min(from + pairsAtOnce, pairs.count);
-      const numbers = Int32Array.from({ length: end - from }, (_, at) => pairs.firstOf(from + at));
-      const { kind, values } = asValues(interned.valuesOf(numbers), numbers.length);
-      for (let pair = from; pair < end; pair++) {
-        const value = values[pair - from] as number | bigint;
-        const group = pairs.secondOf(pair);
+      const some = Int32Array.from({ length: end - from }, (_, at) => from + at);
+      const groups = pairs.seconds(some);
+      const { kind, values } = asValues(interned.valuesOf(pairs.firsts(some)), some.length);
+      for (let at = 0; at < some.length; at++) {
+        const value = values[at] as number | bigint;
+        const group = groups[at] as number;
         this.#sum.makeRoom(group + 1);
         if (kind === 'wide') this.#sum.addBig(value as bigint, group);
         else this.#sum.addOne(value as number, group);
