@@ -1,3 +1,4 @@
+import { RowPicker, type WholeNumbers } from '../../kernels/row-picker.ts';
 import type { Comparison } from '../parse/syntax.ts';
 import type { PackedIntegers } from './column.ts';
 
@@ -31,10 +32,13 @@ export function wholeRange(operator: Comparison, value: number): WholeRange | nu
   }
 }
 
-/**
- * Picks, from ascending `rows`, those whose number the range means, into `passing`, which may be the memory of `rows`. There is a loop
- * for each width: one loop for all of them is several times as slow.
- */
+/** Made when a thread first picks rows. */
+let picker: RowPicker | null = null;
+
+/** Rows of a frame for each that is looked at, above which all numbers are not worth being copied. */
+const sparseness = 4;
+
+/** Picks, from ascending `rows`, those whose number the range means, into `passing`, which may be the memory of `rows`. */
 export function rowsInRange(
   { integers, base }: PackedIntegers,
   { least, greatest, isOutside }: WholeRange,
@@ -45,15 +49,34 @@ export function rowsInRange(
   const from = Math.max(0, least - base);
   const to = Math.min(largest, greatest - base);
   if (from > to) return isOutside ? rows : rows.subarray(0, 0);
-  const range = { from: from | 0, span: (to - from) >>> 0, outside: Number(isOutside) };
-  const count =
-    integers instanceof Uint8Array
-      ? ofBytes(integers, range, rows, passing)
-      : integers instanceof Uint16Array
-        ? ofShorts(integers, range, rows, passing)
-        : ofWords(integers, range, rows, passing);
+  return rowsBetween(integers, { from, to, isOutside }, { rows, passing });
+}
+
+/** Picks, from ascending `rows`, those whose number is one of `from` to `to`, or is not, as `rowsInRange` does. */
+export function rowsBetween(
+  numbers: WholeNumbers,
+  { from, to, isOutside }: { readonly from: number; readonly to: number; readonly isOutside: boolean },
+  { rows, passing }: { readonly rows: Int32Array; readonly passing: Int32Array },
+): Int32Array {
+  picker ??= new RowPicker();
+  const isDense = rows.length * sparseness >= numbers.length && numbers.length <= picker.rowsMax;
+  const count = isDense
+    ? picker.pick(numbers, { from, span: to - from, isOutside }, rows, passing)
+    : pickedOneByOne(
+        numbers,
+        { from: from | 0, span: (to - from) >>> 0, outside: Number(isOutside) },
+        rows,
+        passing,
+      );
   return passing.subarray(0, count);
 }
+
+/** There is a loop for each width: one loop for all of them is several times as slow. */
+export const pickedOneByOne: Loop<WholeNumbers> = (numbers, range, rows, passing) => {
+  if (numbers instanceof Uint8Array) return ofBytes(numbers, range, rows, passing);
+  if (numbers instanceof Uint16Array) return ofShorts(numbers, range, rows, passing);
+  return ofWords(numbers, range, rows, passing);
+};
 
 /** A range as the loops take it: without a sign, a number less than `from` lies past any span. */
 interface Range {

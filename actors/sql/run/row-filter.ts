@@ -3,7 +3,7 @@ import type { Evaluator } from '../expression/evaluate.ts';
 import { type Column, type Texts, truthy } from '../frame/column.ts';
 import { takenFrame } from '../frame/column-forms.ts';
 import { allRows, type Frame } from '../frame/frame.ts';
-import { rowsInRange, wholeRange } from '../frame/packed-rows.ts';
+import { rowsBetween, rowsInRange, wholeRange } from '../frame/packed-rows.ts';
 import { type Comparison, flipped } from '../parse/syntax.ts';
 import type { Bound } from '../plan/bound.ts';
 import { collectColumns } from '../plan/bound-parts.ts';
@@ -158,42 +158,37 @@ function rowsOfText(
   if (dictionary.codeOf === undefined || !(codes instanceof Int32Array)) return null;
   if (operator !== '=' && operator !== '<>') return null;
   const wanted = dictionary.codeOf(Buffer.from(text));
-  const isOther = Number(operator === '<>');
+  const isOutside = operator === '<>';
+  const found =
+    wanted < 0
+      ? isOutside
+        ? rows
+        : rows.subarray(0, 0)
+      : rowsBetween(wholeNumbersOf(codes), { from: wanted, to: wanted, isOutside }, { rows, passing });
+  return nulls === null ? found : withValues(found, nulls, passing);
+}
+
+/** Codes are never negative: they are the same numbers without a sign. */
+function wholeNumbersOf({ buffer, byteOffset, length }: Int32Array): Uint32Array {
+  return new Uint32Array(buffer, byteOffset, length);
+}
+
+/** Picks the rows that are not NULL. */
+function withValues(rows: Int32Array, nulls: Uint8Array, passing: Int32Array): Int32Array {
   let count = 0;
-  if (nulls === null) {
-    for (let i = 0; i < rows.length; i++) {
-      const row = rows[i] as number;
-      passing[count] = row;
-      count += Number(codes[row] === wanted) ^ isOther;
-    }
-  } else {
-    for (let i = 0; i < rows.length; i++) {
-      const row = rows[i] as number;
-      passing[count] = row;
-      count += (Number(codes[row] === wanted) ^ isOther) & ((nulls[row] as number) ^ 1);
-    }
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    passing[count] = row;
+    count += (nulls[row] as number) ^ 1;
   }
   return passing.subarray(0, count);
 }
 
-/** Picks the rows whose truth is `truthy`, the only odd one. Hot: each row is written and then kept or not, so there is no branch to guess. */
+/** Picks the rows whose truth is `truthy`. */
 export function rowsWhere(
   truths: Uint8Array,
   rows: Int32Array,
   passing = new Int32Array(rows.length),
 ): Int32Array {
-  let count = 0;
-  if (rows.length === truths.length) {
-    for (let row = 0; row < truths.length; row++) {
-      passing[count] = row;
-      count += (truths[row] as number) & truthy;
-    }
-  } else {
-    for (let i = 0; i < rows.length; i++) {
-      const row = rows[i] as number;
-      passing[count] = row;
-      count += (truths[row] as number) & truthy;
-    }
-  }
-  return passing.subarray(0, count);
+  return rowsBetween(truths, { from: truthy, to: truthy, isOutside: false }, { rows, passing });
 }

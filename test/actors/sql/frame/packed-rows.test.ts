@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { RowPicker } from '../../../../actors/kernels/row-picker.ts';
 import { allRows } from '../../../../actors/sql/frame/frame.ts';
-import { rowsInRange, wholeRange } from '../../../../actors/sql/frame/packed-rows.ts';
+import { pickedOneByOne, rowsInRange, wholeRange } from '../../../../actors/sql/frame/packed-rows.ts';
 import type { Comparison } from '../../../../actors/sql/parse/syntax.ts';
 import { Chance } from '../../../simulation/chance.ts';
 
@@ -30,5 +31,35 @@ test('rows are told from packed numbers as they are from the numbers', () => {
     const found = rowsInRange({ integers, base }, range, rows, new Int32Array(40));
     const expected = rows.filter((row) => holds[operator]((integers[row] as number) + base, value));
     assert.deepEqual([...found], [...expected], `${operator} ${value}, from ${base}: ${integers.join()}`);
+  }
+});
+
+test('vector instructions pick the rows that one look at each picks, of frames of every length', () => {
+  const chance = new Chance(11, 0);
+  const picker = new RowPicker();
+  for (let round = 0; round < 600; round++) {
+    const Width = chance.pick([Uint8Array, Uint16Array, Uint32Array]);
+    const largest = 2 ** (Width.BYTES_PER_ELEMENT * 8) - 1;
+    const length = chance.pick([chance.integer(0, 70), chance.integer(0, picker.rowsMax), picker.rowsMax]);
+    const near = chance.pick([0, largest - 9, largest >>> 1, Math.floor(largest / 3)]);
+    // Behind a frame of a chunk stand other numbers.
+    const all = new Width(length + 20).map(() => near + chance.integer(0, 9));
+    const numbers = all.subarray(3, 3 + length);
+    const from = near + chance.integer(0, 9);
+    const span = chance.pick([0, chance.integer(0, largest - from), largest - from]);
+    const isOutside = chance.integer(0, 1) === 1;
+    const share = chance.pick([1, 2, 5]);
+    const rows = allRows(length).filter((row) => share === 1 || row % share === 0);
+    const expected = new Int32Array(rows.length);
+    const count = pickedOneByOne(
+      numbers,
+      { from: from | 0, span: span >>> 0, outside: Number(isOutside) },
+      rows,
+      expected,
+    );
+    // Into the memory of the rows themselves, as terms of WHERE do one after the other.
+    const picked = rows.slice();
+    const found = picker.pick(numbers, { from, span, isOutside }, picked, picked);
+    assert.deepEqual(picked.subarray(0, found), expected.subarray(0, count));
   }
 });

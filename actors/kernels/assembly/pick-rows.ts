@@ -1,0 +1,114 @@
+/**
+ * Picks the rows of a frame whose number lies in a range, or outside of it, by vectors of 16 bytes. Numbers are whole, without a sign, of 8, 16 or
+ * 32 bits; a number less than the first of the range lies past any span, because the difference has no sign either.
+ */
+
+/** How many rows are looked at in one call, at most. */
+export const rowsMax: i32 = 16_384;
+/** Address of the numbers. Some behind them may be read, and count for nothing. */
+export const numbersAddress: usize = memory.data(rowsMax * 4 + 16, 16);
+/** Address of the rows: those that are looked at, where not all are, and then those that were picked, ascending. */
+export const rowsAddress: usize = memory.data(rowsMax * 4 + 64, 16);
+
+let rowsEnd: usize = 0;
+
+/** Answers how many of `count` bytes are picked; `outside` is 0, or -1 where those outside of the range are meant. */
+export function allOfBytes(count: i32, from: u32, span: u32, outside: i32): i32 {
+  const first = i8x16.splat(<i8>from);
+  const last = i8x16.splat(<i8>span);
+  rowsEnd = rowsAddress;
+  for (let row: i32 = 0; row < count; row += 16) {
+    const different = i8x16.sub(v128.load(numbersAddress + <usize>row), first);
+    const mask = (i8x16.bitmask(i8x16.le_u(different, last)) ^ outside) & maskOf(count - row, 16);
+    addRows(row, mask, 16);
+  }
+  return <i32>((rowsEnd - rowsAddress) >> 2);
+}
+
+/** The same for numbers of 16 bits. */
+export function allOfShorts(count: i32, from: u32, span: u32, outside: i32): i32 {
+  const first = i16x8.splat(<i16>from);
+  const last = i16x8.splat(<i16>span);
+  rowsEnd = rowsAddress;
+  for (let row: i32 = 0; row < count; row += 8) {
+    const different = i16x8.sub(v128.load(numbersAddress + ((<usize>row) << 1)), first);
+    const mask = (i16x8.bitmask(i16x8.le_u(different, last)) ^ outside) & maskOf(count - row, 8);
+    addRows(row, mask, 8);
+  }
+  return <i32>((rowsEnd - rowsAddress) >> 2);
+}
+
+/** The same for numbers of 32 bits. */
+export function allOfWords(count: i32, from: u32, span: u32, outside: i32): i32 {
+  const first = i32x4.splat(from);
+  const last = i32x4.splat(span);
+  rowsEnd = rowsAddress;
+  for (let row: i32 = 0; row < count; row += 4) {
+    const different = i32x4.sub(v128.load(numbersAddress + ((<usize>row) << 2)), first);
+    const mask = (i32x4.bitmask(i32x4.le_u(different, last)) ^ outside) & maskOf(count - row, 4);
+    addRows(row, mask, 4);
+  }
+  return <i32>((rowsEnd - rowsAddress) >> 2);
+}
+
+/** Answers how many of `count` rows at `rowsAddress` are picked by their bytes. */
+export function someOfBytes(count: i32, from: u32, span: u32, outside: i32): i32 {
+  let end = rowsAddress;
+  for (let i = 0; i < count; i++) {
+    const row = load<u32>(rowsAddress + ((<usize>i) << 2));
+    store<u32>(end, row);
+    const isInside = <u32>load<u8>(numbersAddress + row) - from <= span;
+    end += (<usize>(isInside ^ (outside !== 0))) << 2;
+  }
+  return <i32>((end - rowsAddress) >> 2);
+}
+
+/** The same for numbers of 16 bits. */
+export function someOfShorts(count: i32, from: u32, span: u32, outside: i32): i32 {
+  let end = rowsAddress;
+  for (let i = 0; i < count; i++) {
+    const row = load<u32>(rowsAddress + ((<usize>i) << 2));
+    store<u32>(end, row);
+    const isInside = <u32>load<u16>(numbersAddress + (row << 1)) - from <= span;
+    end += (<usize>(isInside ^ (outside !== 0))) << 2;
+  }
+  return <i32>((end - rowsAddress) >> 2);
+}
+
+/** The same for numbers of 32 bits. */
+export function someOfWords(count: i32, from: u32, span: u32, outside: i32): i32 {
+  let end = rowsAddress;
+  for (let i = 0; i < count; i++) {
+    const row = load<u32>(rowsAddress + ((<usize>i) << 2));
+    store<u32>(end, row);
+    const isInside = load<u32>(numbersAddress + (row << 2)) - from <= span;
+    end += (<usize>(isInside ^ (outside !== 0))) << 2;
+  }
+  return <i32>((end - rowsAddress) >> 2);
+}
+
+/** A bit for each of the rows that are left, at most `width` of them. */
+function maskOf(left: i32, width: i32): i32 {
+  return left >= width ? (1 << width) - 1 : (1 << left) - 1;
+}
+
+/** Adds the rows behind `row` whose bits are set. */
+function addRows(row: i32, mask: i32, width: i32): void {
+  if (mask === 0) return;
+  let end = rowsEnd;
+  if (mask === (1 << width) - 1) {
+    // All of them: four at a time.
+    let four = i32x4.add(i32x4.splat(row), i32x4(0, 1, 2, 3));
+    for (let at = 0; at < width; at += 4) {
+      v128.store(end, four);
+      four = i32x4.add(four, i32x4.splat(4));
+      end += 16;
+    }
+  } else {
+    for (let bits = mask; bits !== 0; bits &= bits - 1) {
+      store<u32>(end, row + ctz(bits));
+      end += 4;
+    }
+  }
+  rowsEnd = end;
+}

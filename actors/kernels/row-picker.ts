@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { assert } from '../../src/base/assert.ts';
+
+/** A loop of assembly/pick-rows.ts: answers how many rows it wrote. */
+type PickRows = (count: number, from: number, span: number, outside: number) => number;
+
+interface Kernels {
+  readonly memory: WebAssembly.Memory;
+  readonly rowsMax: WebAssembly.Global;
+  readonly numbersAddress: WebAssembly.Global;
+  readonly rowsAddress: WebAssembly.Global;
+  readonly allOfBytes: PickRows;
+  readonly allOfShorts: PickRows;
+  readonly allOfWords: PickRows;
+  readonly someOfBytes: PickRows;
+  readonly someOfShorts: PickRows;
+  readonly someOfWords: PickRows;
+}
+
+/** Numbers of 0 to 255, 65,535 or 2^32 - 1, by row. */
+export type WholeNumbers = Uint8Array | Uint16Array | Uint32Array;
+
+/** From `from` to `from + span`, both within what the numbers can be. */
+export interface RowRange {
+  readonly from: number;
+  readonly span: number;
+  /** Whether the numbers outside of the range are meant. */
+  readonly isOutside: boolean;
+}
+
+/** Picks rows of a frame by vector instructions. One of a thread does. */
+export class RowPicker {
+  readonly #kernels: Kernels;
+  readonly #bytes: Uint8Array;
+  readonly #words: Int32Array;
+  readonly #numbersAt: number;
+  readonly #rowsWord: number;
+  /** How many numbers a frame may have. */
+  readonly rowsMax: number;
+
+  constructor() {
+    const code = new WebAssembly.Module(readFileSync(new URL('pick-rows.wasm', import.meta.url)));
+    this.#kernels = new WebAssembly.Instance(code).exports as unknown as Kernels;
+    const { memory, rowsMax, numbersAddress, rowsAddress } = this.#kernels;
+    this.#bytes = new Uint8Array(memory.buffer);
+    this.#words = new Int32Array(memory.buffer);
+    this.#numbersAt = numbersAddress.value as number;
+    this.#rowsWord = (rowsAddress.value as number) / 4;
+    this.rowsMax = rowsMax.value as number;
+  }
+
+  /**
+   * Picks, from ascending `rows`, those whose number the range means, into `picked`, which may be the memory of `rows`. Answers how many
+   * they are. At most `rowsMax` numbers; all of them are copied.
+   */
+  pick(numbers: WholeNumbers, range: RowRange, rows: Int32Array, picked: Int32Array): number {
+    assert(numbers.length <= this.rowsMax, () => `${numbers.length} numbers, and room for ${this.rowsMax}`);
+    assert(picked.length >= rows.length, () => `${picked.length} places for ${rows.length} rows`);
+    const { buffer, byteOffset, byteLength } = numbers;
+    this.#bytes.set(new Uint8Array(buffer, byteOffset, byteLength), this.#numbersAt);
+    const isAll = rows.length === numbers.length;
+    if (!isAll) this.#words.set(rows, this.#rowsWord);
+    const pickRows = this.#loop(numbers, isAll);
+    const count = pickRows(rows.length, range.from, range.span, range.isOutside ? -1 : 0);
+    picked.set(this.#words.subarray(this.#rowsWord, this.#rowsWord + count));
+    return count;
+  }
+
+  #loop(numbers: WholeNumbers, isAll: boolean): PickRows {
+    const kernels = this.#kernels;
+    if (numbers instanceof Uint8Array) return isAll ? kernels.allOfBytes : kernels.someOfBytes;
+    if (numbers instanceof Uint16Array) return isAll ? kernels.allOfShorts : kernels.someOfShorts;
+    return isAll ? kernels.allOfWords : kernels.someOfWords;
+  }
+}
