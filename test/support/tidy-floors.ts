@@ -112,7 +112,7 @@ export const longFiles: ReadonlySet<string> = new Set([
 export const entries: Entries = new Map([
   [`${browser}/main.ts`, 'the pages, named in src/front/console/document.ts'],
   [`${assembly}/find-rows.ts`, 'kernel, named by the build in package.json'],
-  [`${assembly}/pick-rows.ts`, 'kernel, named by the build in package.json'],
+  [`${assembly}/frame-numbers.ts`, 'kernel, named by the build in package.json'],
   [`${assembly}/pair-table.ts`, 'kernel, named by the build in package.json'],
   [`${assembly}/find-piece.ts`, 'imported by find-rows.ts, without an ending as AssemblyScript wants it'],
   ['actors/worker.ts', 'thread, named in src/router/worker-pool.ts'],

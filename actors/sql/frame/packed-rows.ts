@@ -1,4 +1,4 @@
-import { RowPicker, type WholeNumbers } from '../../kernels/row-picker.ts';
+import { frameNumbers, type WholeNumbers } from '../../kernels/frame-numbers.ts';
 import type { Comparison } from '../parse/syntax.ts';
 import type { PackedIntegers } from './column.ts';
 
@@ -32,9 +32,6 @@ export function wholeRange(operator: Comparison, value: number): WholeRange | nu
   }
 }
 
-/** Made when a thread first picks rows. */
-let picker: RowPicker | null = null;
-
 /** Rows of a frame for each that is looked at, above which all numbers are not worth being copied. */
 const sparseness = 4;
 
@@ -58,7 +55,7 @@ export function rowsBetween(
   { from, to, isOutside }: { readonly from: number; readonly to: number; readonly isOutside: boolean },
   { rows, passing }: { readonly rows: Int32Array; readonly passing: Int32Array },
 ): Int32Array {
-  picker ??= new RowPicker();
+  const picker = frameNumbers();
   const isDense = rows.length * sparseness >= numbers.length && numbers.length <= picker.rowsMax;
   const count = isDense
     ? picker.pick(numbers, { from, span: to - from, isOutside }, rows, passing)

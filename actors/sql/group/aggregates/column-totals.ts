@@ -1,30 +1,24 @@
-import type { PackedIntegers } from '../../frame/column.ts';
+import { frameNumbers, type WholeNumbers } from '../../../kernels/frame-numbers.ts';
 
-/**
- * Adds up packed integers, without their base. A frame has so few rows that bytes add up within 32 bits, all others within the
- * integers that a double holds exactly. There is a loop for each width: one loop for all of them is several times as slow.
- */
-export function totalOfPacked(integers: PackedIntegers['integers']): number {
-  if (integers instanceof Uint8Array) return totalOfBytes(integers);
-  return integers instanceof Uint16Array ? totalOfShorts(integers) : totalOfWords(integers);
-}
-
-function totalOfBytes(integers: Uint8Array): number {
+/** Adds up packed integers, without their base. A frame has so few rows that they add up to an integer that a double holds exactly. */
+export function totalOfPacked(integers: WholeNumbers): number {
+  const { rowsMax } = frameNumbers();
   let total = 0;
-  for (let i = 0; i < integers.length; i++) total = (total + (integers[i] as number)) | 0;
+  for (let from = 0; from < integers.length; from += rowsMax)
+    total += frameNumbers().total(integers.subarray(from, from + rowsMax));
   return total;
 }
 
-function totalOfShorts(integers: Uint16Array): number {
-  let total = 0;
-  for (let i = 0; i < integers.length; i++) total += integers[i] as number;
-  return total;
-}
-
-function totalOfWords(integers: Uint32Array): number {
-  let total = 0;
-  for (let i = 0; i < integers.length; i++) total += integers[i] as number;
-  return total;
+/** Adds up integers of 64 bits by their halves of 32, of which the lower ones have no sign: a big integer for each would be an object. */
+export function totalsOfHalves(integers: BigInt64Array): { readonly low: number; readonly high: number } {
+  const { rowsMax } = frameNumbers();
+  const totals = { low: 0, high: 0 };
+  for (let from = 0; from < integers.length; from += rowsMax) {
+    const { low, high } = frameNumbers().totalsOfHalves(integers.subarray(from, from + rowsMax));
+    totals.low += low;
+    totals.high += high;
+  }
+  return totals;
 }
 
 /** Adds up all values, and their absolute values as `size`: no sum on the way was larger than that. */

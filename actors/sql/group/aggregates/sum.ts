@@ -5,7 +5,7 @@ import type { BoundAggregate, SqlType } from '../../plan/bound.ts';
 import type { Room } from '../../room.ts';
 import { SqlError } from '../../sql-error.ts';
 import type { Aggregate, GroupedRows } from '../aggregate.ts';
-import { totalOf, totalOfPacked } from './column-totals.ts';
+import { totalOf, totalOfPacked, totalsOfHalves } from './column-totals.ts';
 import { GroupNumbers, nullsOfCounts } from './group-numbers.ts';
 
 /** Whole numbers up to it add up exactly in pairs, as doubles. */
@@ -181,6 +181,12 @@ export class Sum implements Aggregate {
 
   /** Adds integers of 64 bits to one group by their halves of 32 bits: a big integer for each would be an object. */
   #addHalves(values: BigInt64Array, nulls: Nulls, rows: Int32Array, group: number): void {
+    if (nulls === null && rows.length === values.length) {
+      const { low, high } = totalsOfHalves(values);
+      this.#carry(group, BigInt(low) + (BigInt(high) << 32n));
+      this.#counts.values[group] = (this.#counts.values[group] as number) + rows.length;
+      return;
+    }
     const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
     let low = 0;
     let high = 0;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RowPicker } from '../../../../actors/kernels/row-picker.ts';
+import { frameNumbers } from '../../../../actors/kernels/frame-numbers.ts';
 import { allRows } from '../../../../actors/sql/frame/frame.ts';
 import { pickedOneByOne, rowsInRange, wholeRange } from '../../../../actors/sql/frame/packed-rows.ts';
 import type { Comparison } from '../../../../actors/sql/parse/syntax.ts';
@@ -36,7 +36,7 @@ test('rows are told from packed numbers as they are from the numbers', () => {
 
 test('vector instructions pick the rows that one look at each picks, of frames of every length', () => {
   const chance = new Chance(11, 0);
-  const picker = new RowPicker();
+  const picker = frameNumbers();
   for (let round = 0; round < 600; round++) {
     const Width = chance.pick([Uint8Array, Uint16Array, Uint32Array]);
     const largest = 2 ** (Width.BYTES_PER_ELEMENT * 8) - 1;

@@ -1,12 +1,13 @@
 /**
- * Picks the rows of a frame whose number lies in a range, or outside of it, by vectors of 16 bytes. Numbers are whole, without a sign, of 8, 16 or
- * 32 bits; a number less than the first of the range lies past any span, because the difference has no sign either.
+ * Picks the rows of a frame whose number lies in a range, or outside of it, and adds up its numbers, by vectors of 16 bytes. Numbers are whole, of
+ * 8, 16 or 32 bits without a sign, or of 64 bits with one. A number less than the first of a range lies past any span, because the
+ * difference has no sign either.
  */
 
 /** How many rows are looked at in one call, at most. */
 export const rowsMax: i32 = 16_384;
 /** Address of the numbers. Some behind them may be read, and count for nothing. */
-export const numbersAddress: usize = memory.data(rowsMax * 4 + 16, 16);
+export const numbersAddress: usize = memory.data(rowsMax * 8 + 16, 16);
 /** Address of the rows: those that are looked at, where not all are, and then those that were picked, ascending. */
 export const rowsAddress: usize = memory.data(rowsMax * 4 + 64, 16);
 
@@ -111,4 +112,69 @@ function addRows(row: i32, mask: i32, width: i32): void {
     }
   }
   rowsEnd = end;
+}
+
+/** Adds up `count` bytes, as a number that a double holds exactly. */
+export function totalOfBytes(count: i32): f64 {
+  let sums = i32x4.splat(0);
+  let at: i32 = 0;
+  for (; at + 16 <= count; at += 16) {
+    const pairs = i16x8.extadd_pairwise_i8x16_u(v128.load(numbersAddress + <usize>at));
+    sums = i32x4.add(sums, i32x4.extadd_pairwise_i16x8_u(pairs));
+  }
+  let total: u64 = sumOfLanes(sums);
+  for (; at < count; at++) total += load<u8>(numbersAddress + <usize>at);
+  return <f64>total;
+}
+
+/** The same for numbers of 16 bits: as many as a frame has add up to less than 2^32 in each lane. */
+export function totalOfShorts(count: i32): f64 {
+  let sums = i32x4.splat(0);
+  let at: i32 = 0;
+  for (; at + 8 <= count; at += 8)
+    sums = i32x4.add(sums, i32x4.extadd_pairwise_i16x8_u(v128.load(numbersAddress + ((<usize>at) << 1))));
+  let total: u64 = sumOfLanes(sums);
+  for (; at < count; at++) total += load<u16>(numbersAddress + ((<usize>at) << 1));
+  return <f64>total;
+}
+
+/** The same for numbers of 32 bits. */
+export function totalOfWords(count: i32): f64 {
+  let sums = i64x2.splat(0);
+  let at: i32 = 0;
+  for (; at + 4 <= count; at += 4) {
+    const words = v128.load(numbersAddress + ((<usize>at) << 2));
+    sums = i64x2.add(sums, i64x2.add(i64x2.extend_low_i32x4_u(words), i64x2.extend_high_i32x4_u(words)));
+  }
+  let total: u64 = i64x2.extract_lane(sums, 0) + i64x2.extract_lane(sums, 1);
+  for (; at < count; at++) total += load<u32>(numbersAddress + ((<usize>at) << 2));
+  return <f64>total;
+}
+
+/** Adds up the lower halves, without a sign, of `count` numbers of 64 bits. */
+export function totalOfLows(count: i32): f64 {
+  const lows = i64x2.splat(0xffff_ffff);
+  let sums = i64x2.splat(0);
+  let at: i32 = 0;
+  for (; at + 2 <= count; at += 2)
+    sums = i64x2.add(sums, v128.and(v128.load(numbersAddress + ((<usize>at) << 3)), lows));
+  let total: u64 = i64x2.extract_lane(sums, 0) + i64x2.extract_lane(sums, 1);
+  for (; at < count; at++) total += load<u32>(numbersAddress + ((<usize>at) << 3));
+  return <f64>total;
+}
+
+/** Adds up the upper halves, with a sign, of `count` numbers of 64 bits. */
+export function totalOfHighs(count: i32): f64 {
+  let sums = i64x2.splat(0);
+  let at: i32 = 0;
+  for (; at + 2 <= count; at += 2)
+    sums = i64x2.add(sums, i64x2.shr_s(v128.load(numbersAddress + ((<usize>at) << 3)), 32));
+  let total: i64 = i64x2.extract_lane(sums, 0) + i64x2.extract_lane(sums, 1);
+  for (; at < count; at++) total += load<i32>(numbersAddress + ((<usize>at) << 3), 4);
+  return <f64>total;
+}
+
+function sumOfLanes(sums: v128): u64 {
+  const halves = i64x2.add(i64x2.extend_low_i32x4_u(sums), i64x2.extend_high_i32x4_u(sums));
+  return i64x2.extract_lane(halves, 0) + i64x2.extract_lane(halves, 1);
 }

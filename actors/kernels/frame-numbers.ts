@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { assert } from '../../src/base/assert.ts';
 
-/** A loop of assembly/pick-rows.ts: answers how many rows it wrote. */
+/** A loop of assembly/frame-numbers.ts: answers how many rows it wrote. */
 type PickRows = (count: number, from: number, span: number, outside: number) => number;
 
 interface Kernels {
@@ -15,6 +15,11 @@ interface Kernels {
   readonly someOfBytes: PickRows;
   readonly someOfShorts: PickRows;
   readonly someOfWords: PickRows;
+  readonly totalOfBytes: (count: number) => number;
+  readonly totalOfShorts: (count: number) => number;
+  readonly totalOfWords: (count: number) => number;
+  readonly totalOfLows: (count: number) => number;
+  readonly totalOfHighs: (count: number) => number;
 }
 
 /** Numbers of 0 to 255, 65,535 or 2^32 - 1, by row. */
@@ -28,8 +33,16 @@ export interface RowRange {
   readonly isOutside: boolean;
 }
 
-/** Picks rows of a frame by vector instructions. One of a thread does. */
-export class RowPicker {
+let only: FrameNumbers | null = null;
+
+/** Answers the thread's kernels over the numbers of a frame, which nobody uses across a turn. */
+export function frameNumbers(): FrameNumbers {
+  only ??= new FrameNumbers();
+  return only;
+}
+
+/** Picks rows of a frame, and adds up its numbers, by vector instructions. */
+export class FrameNumbers {
   readonly #kernels: Kernels;
   readonly #bytes: Uint8Array;
   readonly #words: Int32Array;
@@ -39,7 +52,7 @@ export class RowPicker {
   readonly rowsMax: number;
 
   constructor() {
-    const code = new WebAssembly.Module(readFileSync(new URL('pick-rows.wasm', import.meta.url)));
+    const code = new WebAssembly.Module(readFileSync(new URL('frame-numbers.wasm', import.meta.url)));
     this.#kernels = new WebAssembly.Instance(code).exports as unknown as Kernels;
     const { memory, rowsMax, numbersAddress, rowsAddress } = this.#kernels;
     this.#bytes = new Uint8Array(memory.buffer);
@@ -54,16 +67,34 @@ export class RowPicker {
    * they are. At most `rowsMax` numbers; all of them are copied.
    */
   pick(numbers: WholeNumbers, range: RowRange, rows: Int32Array, picked: Int32Array): number {
-    assert(numbers.length <= this.rowsMax, () => `${numbers.length} numbers, and room for ${this.rowsMax}`);
     assert(picked.length >= rows.length, () => `${picked.length} places for ${rows.length} rows`);
-    const { buffer, byteOffset, byteLength } = numbers;
-    this.#bytes.set(new Uint8Array(buffer, byteOffset, byteLength), this.#numbersAt);
+    this.#copy(numbers);
     const isAll = rows.length === numbers.length;
     if (!isAll) this.#words.set(rows, this.#rowsWord);
     const pickRows = this.#loop(numbers, isAll);
     const count = pickRows(rows.length, range.from, range.span, range.isOutside ? -1 : 0);
     picked.set(this.#words.subarray(this.#rowsWord, this.#rowsWord + count));
     return count;
+  }
+
+  /** Adds up numbers, at most `rowsMax` of them. */
+  total(numbers: WholeNumbers): number {
+    this.#copy(numbers);
+    const { totalOfBytes, totalOfShorts, totalOfWords } = this.#kernels;
+    if (numbers instanceof Uint8Array) return totalOfBytes(numbers.length);
+    return (numbers instanceof Uint16Array ? totalOfShorts : totalOfWords)(numbers.length);
+  }
+
+  /** Adds up the halves of numbers, at most `rowsMax` of them: the lower ones, which have no sign, and the upper ones. */
+  totalsOfHalves(numbers: BigInt64Array): { readonly low: number; readonly high: number } {
+    this.#copy(numbers);
+    const { totalOfLows, totalOfHighs } = this.#kernels;
+    return { low: totalOfLows(numbers.length), high: totalOfHighs(numbers.length) };
+  }
+
+  #copy({ buffer, byteOffset, byteLength, length }: WholeNumbers | BigInt64Array): void {
+    assert(length <= this.rowsMax, () => `${length} numbers, and room for ${this.rowsMax}`);
+    this.#bytes.set(new Uint8Array(buffer, byteOffset, byteLength), this.#numbersAt);
   }
 
   #loop(numbers: WholeNumbers, isAll: boolean): PickRows {
