@@ -250,7 +250,7 @@ function requestBodyOf(operation: Operation): Json {
 }
 
 /**
- * What follows from what an operation takes, so that no row says it: 401, 404 and 503 of a credential and its tenant, 400 and 422
+ * What follows from what an operation takes, so that no row has to say it: 401, 404 and 503 of a credential and its tenant, 400 and 422
  * of bytes and of parameters, 413, 415 and 408 of a body. A refusal of any of them comes before the operation's own.
  */
 function commonStatuses(operation: Operation): number[] {

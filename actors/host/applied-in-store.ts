@@ -24,7 +24,7 @@ export async function appliedInStore(
     return committed?.value.applied.get(logId) ?? null;
   }
   const committed = await loadCommitted(store, paths.namespaceManifest(namespaceId), manifestCodec);
-  // A tombstone takes no record any more.
+  // A remnant takes no record any more.
   if (committed?.value.state === 'deleted') return everything;
   if (committed !== null) return committed.value.applied.get(logId) ?? null;
   const resolved = await directory.resolve(tenantId, namespace, null);

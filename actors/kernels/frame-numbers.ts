@@ -4,6 +4,9 @@ import { assert } from '../../src/base/assert.ts';
 /** A loop of assembly/frame-numbers.ts: answers how many rows it wrote. */
 type PickRows = (count: number, from: number, span: number, outside: number) => number;
 
+/** The same of integers of 64 bits. */
+type PickWideRows = (count: number, least: bigint, greatest: bigint, outside: number) => number;
+
 interface Kernels {
   readonly memory: WebAssembly.Memory;
   readonly rowsMax: WebAssembly.Global;
@@ -15,6 +18,8 @@ interface Kernels {
   readonly someOfBytes: PickRows;
   readonly someOfShorts: PickRows;
   readonly someOfWords: PickRows;
+  readonly allOfWide: PickWideRows;
+  readonly someOfWide: PickWideRows;
   readonly totalOfBytes: (count: number) => number;
   readonly totalOfShorts: (count: number) => number;
   readonly totalOfWords: (count: number) => number;
@@ -25,7 +30,7 @@ interface Kernels {
 /** Numbers of 0 to 255, 65,535 or 2^32 - 1, by row. */
 export type WholeNumbers = Uint8Array | Uint16Array | Uint32Array;
 
-/** From `from` to `from + span`, both within what the numbers can be. */
+/** A range of whole numbers, from `from` to `from + span`: both are numbers that a row may have. */
 export interface RowRange {
   readonly from: number;
   readonly span: number;
@@ -33,12 +38,21 @@ export interface RowRange {
   readonly isOutside: boolean;
 }
 
+/** The thread's only one, once it was asked for. */
 let only: FrameNumbers | null = null;
 
 /** Answers the thread's kernels over the numbers of a frame, which nobody uses across a turn. */
 export function frameNumbers(): FrameNumbers {
   only ??= new FrameNumbers();
   return only;
+}
+
+/** A range of integers, from `least` to `greatest`, both of 64 bits. */
+export interface WideRange {
+  readonly least: bigint;
+  readonly greatest: bigint;
+  /** Whether the numbers outside of the range are meant. */
+  readonly isOutside: boolean;
 }
 
 /** Picks rows of a frame, and adds up its numbers, by vector instructions. */
@@ -63,16 +77,35 @@ export class FrameNumbers {
   }
 
   /**
-   * Picks, from ascending `rows`, those whose number the range means, into `picked`, which may be the memory of `rows`. Answers how many
-   * they are. At most `rowsMax` numbers; all of them are copied.
+   * Picks, from `rows`, those whose number the range means, into `picked`, which may be the memory of `rows`. Answers how many they are.
+   * Rows are ascending and each once, so that as many as there are numbers are all. At most `rowsMax` numbers; all of them are copied.
    */
   pick(numbers: WholeNumbers, range: RowRange, rows: Int32Array, picked: Int32Array): number {
+    const isAll = this.#prepare(numbers, rows, picked);
+    const pickRows = this.#loop(numbers, isAll);
+    return this.#copyOut(pickRows(rows.length, range.from, range.span, range.isOutside ? -1 : 0), picked);
+  }
+
+  /** Picks rows by integers of 64 bits, as `pick` does. */
+  pickWide(numbers: BigInt64Array, range: WideRange, rows: Int32Array, picked: Int32Array): number {
+    const isAll = this.#prepare(numbers, rows, picked);
+    const pickRows = isAll ? this.#kernels.allOfWide : this.#kernels.someOfWide;
+    return this.#copyOut(
+      pickRows(rows.length, range.least, range.greatest, range.isOutside ? -1 : 0),
+      picked,
+    );
+  }
+
+  /** Copies numbers, and rows where they are not all. Answers whether they are. */
+  #prepare(numbers: WholeNumbers | BigInt64Array, rows: Int32Array, picked: Int32Array): boolean {
     assert(picked.length >= rows.length, () => `${picked.length} places for ${rows.length} rows`);
     this.#copy(numbers);
     const isAll = rows.length === numbers.length;
     if (!isAll) this.#words.set(rows, this.#rowsWord);
-    const pickRows = this.#loop(numbers, isAll);
-    const count = pickRows(rows.length, range.from, range.span, range.isOutside ? -1 : 0);
+    return isAll;
+  }
+
+  #copyOut(count: number, picked: Int32Array): number {
     picked.set(this.#words.subarray(this.#rowsWord, this.#rowsWord + count));
     return count;
   }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { assert } from '../../src/base/assert.ts';
+import { systemRandom } from '../../src/base/random.ts';
 
 /** What assembly/pair-table.ts exports. */
 interface Kernels {
@@ -9,6 +10,7 @@ interface Kernels {
   readonly pairsMax: WebAssembly.Global;
   readonly count: () => number;
   readonly bytes: () => number;
+  readonly chooseHashes: (low: number, high: number) => void;
   readonly reset: () => number;
   readonly internAll: (from: number, end: number) => number;
   readonly readPairs: (length: number) => void;
@@ -58,8 +60,11 @@ export class PairTable {
     return this.#kernels.memory.buffer.byteLength;
   }
 
-  /** Forgets all pairs. Throws a RangeError where there is no memory for the first slots. */
+  /** Forgets all pairs, and chooses other hashes. Throws a RangeError where there is no memory for the first slots. */
   reset(): void {
+    // Whoever knew the hashes could choose pairs that are all compared with each other.
+    const chance = Buffer.from(systemRandom.bytes(8));
+    this.#kernels.chooseHashes(chance.readInt32LE(0), chance.readInt32LE(4));
     if (this.#kernels.reset() === 0) throw new RangeError('a table of pairs has no memory');
   }
 

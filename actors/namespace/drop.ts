@@ -44,18 +44,18 @@ type EraseComponents = Pick<ActorComponents, 'store' | 'warmCache' | 'clock' | '
 /**
  * Deletes everything of a namespace that no name leads to any more: what this thread has of it on the local disk, and everything
  * in its folder of the store, what its manifest never came to name too. What others hold of it stays until they let it go, and
- * with it its manifest, as a tombstone. Done again it goes on where it ended.
+ * with it its manifest, as a remnant. Done again it goes on where it ended.
  */
 export async function eraseNamespace(components: EraseComponents, namespaceId: string): Promise<void> {
   const { store, warmCache } = components;
   const key = paths.namespaceManifest(namespaceId);
   const found = await loadCommitted(store, key, manifestCodec);
-  const tombstone = found === null ? null : await bury(components, found);
-  if (tombstone !== null) {
-    await components.directory.reportHeld(tombstone.tenantId, namespaceId, heldBytes(tombstone));
-    return deleteAllBut(components, tombstone);
+  const remnant = found === null ? null : await bury(components, found);
+  if (remnant !== null) {
+    await components.directory.reportHeld(remnant.tenantId, namespaceId, heldBytes(remnant));
+    return deleteAllBut(components, remnant);
   }
-  // Before the tombstone goes, which is what makes it be told again.
+  // Before the remnant goes, which is what makes it be told again.
   if (found?.value.state === 'deleted')
     await components.directory.reportHeld(found.value.tenantId, namespaceId, 0);
   await warmCache?.forgetNamespace(namespaceId);
@@ -84,7 +84,7 @@ export async function releaseBuried(
 }
 
 /**
- * Commits a tombstone with the pins where others still hold something of the namespace, and answers it; null where nobody does. Has the
+ * Commits a remnant with the pins where others still hold something of the namespace, and answers it; null where nobody does. Has the
  * parent take this namespace's pin out once nothing of others is needed.
  */
 async function bury(components: EraseComponents, found: Committed<Manifest>): Promise<Manifest | null> {
@@ -115,9 +115,9 @@ async function succeed(
   return (await commit(components, manifestCodec, { key, next, current })).value;
 }
 
-async function deleteAllBut({ store, warmCache }: EraseComponents, tombstone: Manifest): Promise<void> {
-  const kept = new Set(objectsOfManifest(tombstone));
-  const gone = (await keysIn(store, tombstone.namespaceId)).filter((key) => !kept.has(key));
+async function deleteAllBut({ store, warmCache }: EraseComponents, remnant: Manifest): Promise<void> {
+  const kept = new Set(objectsOfManifest(remnant));
+  const gone = (await keysIn(store, remnant.namespaceId)).filter((key) => !kept.has(key));
   for (const key of gone) await warmCache?.forgetObject(key);
   await deleteAll(store, gone);
 }

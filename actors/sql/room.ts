@@ -12,12 +12,13 @@ export interface LargeBuffers {
   take(byteLength: number): { readonly buffer: ArrayBuffer; readonly isNew: boolean };
   /** Gives a buffer that nobody looks at any more. */
   give(buffer: ArrayBuffer): void;
+  /** Tables of pairs, which are such buffers too. */
   readonly pairTables: PairTables;
 }
 
 /** Tables of pairs of earlier queries, for the next ones: each has a memory of its own. */
 export interface PairTables {
-  /** Who has asked for fewer pairs is not worth a memory of its own. */
+  /** How many pairs somebody must have asked for, to be worth a memory of its own. */
   readonly askedMin: number;
   /** Takes an empty table; null where there are as many as there may be. */
   take(): PairTable | null;
@@ -46,6 +47,8 @@ export class RoomExceeded extends Error {
 type Numbers = Int32Array | Float64Array | Uint32Array;
 
 const largeCount = 65_536;
+/** Tables of pairs that a query has at most: others find some too. */
+const tablesMax = 4;
 /** Queries with more rows than a table of pairs has room for do without. */
 const pairsMax = 2 ** 27;
 /** Up to so many things, room is taken ahead of need. */
@@ -113,10 +116,14 @@ export class Room {
     return larger;
   }
 
-  /** Answers an empty table to who has asked for so many pairs, which is the query's until it ends; null where there is none to have. */
-  pairTable(asked: number): PairTable | null {
-    if (this.#buffers === null || asked < this.#buffers.pairTables.askedMin || this.countMax > pairsMax)
-      return null;
+  /** Whether who has asked for so many pairs should have a table of them. */
+  wantsTable(asked: number): boolean {
+    return this.#buffers !== null && asked >= this.#buffers.pairTables.askedMin;
+  }
+
+  /** Answers an empty table of pairs, which is the query's until it ends; null where there is none to have. */
+  pairTable(): PairTable | null {
+    if (this.#buffers === null || this.#tables.size === tablesMax || this.countMax > pairsMax) return null;
     const table = this.#buffers.pairTables.take();
     if (table !== null) this.#tables.set(table, 0);
     return table;

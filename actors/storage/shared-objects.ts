@@ -4,11 +4,11 @@
  * 1. A branch, or a link that stays at a version, begins with a manifest that names the objects of the namespace that it was made from, its
  *    *parent*. `home` says in whose folder an object lies.
  * 2. Before that manifest there is a *pin* in the parent's: it lists what the holder may read. What a pin lists stays, also when the parent
- *    has retired it, and when the parent is deleted: then its manifest is a tombstone with nothing but pins.
+ *    has retired it, and when the parent is deleted: then its manifest is a remnant with nothing but pins.
  * 3. A holder that names no object of others any more, or is deleted, has its parent take the pin out.
  *
  * A parent holds for its branches what it got from its own parent. So each namespace has one pin at most at others, in its parent's
- * manifest, and whoever is deleted in between stays a tombstone.
+ * manifest, and whoever is deleted in between stays a remnant.
  */
 import { paths } from '../../src/object-store/paths.ts';
 import type { Manifest, ManifestSegment, RetiredObject } from './manifest.ts';

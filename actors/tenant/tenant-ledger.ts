@@ -131,7 +131,7 @@ export class TenantLedger {
   /** Counts what was stored until now. */
   countStored(): void {
     const { state } = this.#parts.log;
-    // A tombstone counts nothing.
+    // A remnant counts nothing.
     if (isDeleting(state)) return;
     countStored(state.usage, this.#components.clock.now(), this.#storedBytes);
   }

@@ -22,7 +22,7 @@ interface LifeParts {
  * 1. the event that says so is durable, and every front has forgotten the tenant: from here on it answers like one that never
  *    was, and takes no further event;
  * 2. the objects of its namespaces and the claims of its keys are deleted;
- * 3. its manifest becomes a tombstone (`tombstoneOf`), and only then may the log forget the event.
+ * 3. its manifest becomes a remnant (`remnantOf`), and only then may the log forget the event.
  *
  * So after a crash anywhere between, the replay of the event opens its actor and has it flushed, which does the rest.
  */

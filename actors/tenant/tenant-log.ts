@@ -20,10 +20,10 @@ import {
   emptyTenant,
   encodeTenantEvent,
   patternsOf,
+  remnantOf,
   type TenantManifest,
   type TenantState,
   tenantManifestCodec,
-  tombstoneOf,
 } from './tenant-state.ts';
 
 type Components = Pick<
@@ -244,9 +244,9 @@ export class TenantLog {
     }
   }
 
-  /** Replaces the state of a deleted tenant by its tombstone. */
+  /** Replaces the state of a deleted tenant by its remnant. */
   bury(): void {
-    this.#state = tombstoneOf(this.#state);
+    this.#state = remnantOf(this.#state);
     this.#measure();
   }
 

@@ -54,7 +54,7 @@ export function emptyTenant(): TenantState {
   };
 }
 
-/** Whether a tenant is being deleted, from the event of its end on, or is a tombstone. */
+/** Whether a tenant is being deleted, from the event of its end on, or is a remnant. */
 export function isDeleting({ tenant }: TenantState): boolean {
   return tenant?.status === 'deleting';
 }
@@ -247,7 +247,7 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
  * reasons: a log that is replayed may still hold the records that made the tenant, which the watermarks beside it refuse; and a
  * credential that a front has looked up before leads here, where a tenant that is missing would read as damage.
  */
-export function tombstoneOf({ version, tenant }: TenantState): TenantState {
+export function remnantOf({ version, tenant }: TenantState): TenantState {
   if (tenant === null) return emptyTenant();
   const { id } = tenant;
   const gone: TenantRecord = {

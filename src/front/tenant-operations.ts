@@ -35,7 +35,7 @@ type Membership = Person['tenants'][number];
  * leaves a tenant that nobody can reach.
  *
  * Deleting one: its subscription ends before all else; then the tenant first (durably, and forgotten by every front), the list last. A crash between leaves a number in the
- * list that leads to a tombstone, which counts as nothing and leaves the list when it is next read.
+ * list that leads to a remnant, which counts as nothing and leaves the list when it is next read.
  */
 export function tenantOperations(components: TenantComponents): ReadonlyMap<OperationName, FrontOperation> {
   const turns: Turns = new SerialByKey();
@@ -201,7 +201,7 @@ async function personOf({ persons }: TenantComponents, { personId }: Principal):
   return must(await readPerson(persons.objectStore, id), 'the person who is logged in');
 }
 
-/** The tenant of an id that something led to. It was made before that, and its tombstone stays: one that is missing is damage. */
+/** The tenant of an id that something led to. It was made before that, and its remnant stays: one that is missing is damage. */
 async function tenantOf({ tenants }: TenantComponents, tenantId: number): Promise<TenantRecord> {
   const tenant = await tenants.get(tenantId);
   if (tenant !== null) return tenant;

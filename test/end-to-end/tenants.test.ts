@@ -208,7 +208,7 @@ describe('tenants', { concurrency: 1 }, () => {
     assert.equal((await list(other.login)).length, 2);
   });
 
-  it('keep nothing of a deleted one but a tombstone, over restarts and kills', async () => {
+  it('keep nothing of a deleted one but a remnant, over restarts and kills', async () => {
     const { login, made } = await person();
     const second = await create(login, 'A name to be forgotten');
     const third = await create(login, 'Third');

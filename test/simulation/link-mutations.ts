@@ -32,7 +32,7 @@ export const linkMutations: readonly Mutation[] = [
     why: 'what a branch reads is deleted once its parent has merged it',
   },
   {
-    name: 'links: a deleted source leaves no tombstone',
+    name: 'links: a deleted source leaves no remnant',
     file: 'actors/storage/shared-objects.js',
     find: 'if ((manifest.pins ?? []).length === 0)\n        return null;\n    const pinned = pinnedKeys(manifest);\n    const { namespaceId, segments, retired } = manifest;',
     replace:

@@ -88,7 +88,7 @@ function usedTables(): PairTables {
   const free: PairTable[] = [];
   const many = Int32Array.from({ length: 20_000 }, (_, at) => at % 700);
   return {
-    askedMin: 0,
+    askedMin: 100,
     take() {
       const table = free.pop() ?? new PairTable();
       table.reset();

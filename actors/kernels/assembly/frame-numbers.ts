@@ -1,5 +1,6 @@
 /**
- * Picks the rows of a frame whose number lies in a range, or outside of it, and adds up its numbers, by vectors of 16 bytes. Numbers are whole, of
+ * Picks the rows of a frame whose number lies in a range, or outside of it, and adds up its numbers, by vectors of 16 bytes where all rows are
+ * looked at. Numbers are whole, of
  * 8, 16 or 32 bits without a sign, or of 64 bits with one. A number less than the first of a range lies past any span, because the
  * difference has no sign either.
  */
@@ -26,7 +27,7 @@ export function allOfBytes(count: i32, from: u32, span: u32, outside: i32): i32 
   return <i32>((rowsEnd - rowsAddress) >> 2);
 }
 
-/** The same for numbers of 16 bits. */
+/** Answers how many of `count` numbers of 16 bits are picked, as `allOfBytes` does. */
 export function allOfShorts(count: i32, from: u32, span: u32, outside: i32): i32 {
   const first = i16x8.splat(<i16>from);
   const last = i16x8.splat(<i16>span);
@@ -39,7 +40,7 @@ export function allOfShorts(count: i32, from: u32, span: u32, outside: i32): i32
   return <i32>((rowsEnd - rowsAddress) >> 2);
 }
 
-/** The same for numbers of 32 bits. */
+/** Answers how many of `count` numbers of 32 bits are picked, as `allOfBytes` does. */
 export function allOfWords(count: i32, from: u32, span: u32, outside: i32): i32 {
   const first = i32x4.splat(from);
   const last = i32x4.splat(span);
@@ -48,6 +49,22 @@ export function allOfWords(count: i32, from: u32, span: u32, outside: i32): i32 
     const different = i32x4.sub(v128.load(numbersAddress + ((<usize>row) << 2)), first);
     const mask = (i32x4.bitmask(i32x4.le_u(different, last)) ^ outside) & maskOf(count - row, 4);
     addRows(row, mask, 4);
+  }
+  return <i32>((rowsEnd - rowsAddress) >> 2);
+}
+
+/** Answers how many of `count` numbers of 64 bits with a sign are picked, from `least` to `greatest`, as `allOfBytes` does. */
+export function allOfWide(count: i32, least: i64, greatest: i64, outside: i32): i32 {
+  const first = i64x2.splat(least);
+  const last = i64x2.splat(greatest);
+  rowsEnd = rowsAddress;
+  for (let row: i32 = 0; row < count; row += 4) {
+    const place = numbersAddress + ((<usize>row) << 3);
+    const near = v128.load(place);
+    const far = v128.load(place, 16);
+    const nearMask = i64x2.bitmask(v128.and(i64x2.ge_s(near, first), i64x2.le_s(near, last)));
+    const farMask = i64x2.bitmask(v128.and(i64x2.ge_s(far, first), i64x2.le_s(far, last)));
+    addRows(row, ((nearMask | (farMask << 2)) ^ outside) & maskOf(count - row, 4), 4);
   }
   return <i32>((rowsEnd - rowsAddress) >> 2);
 }
@@ -64,7 +81,7 @@ export function someOfBytes(count: i32, from: u32, span: u32, outside: i32): i32
   return <i32>((end - rowsAddress) >> 2);
 }
 
-/** The same for numbers of 16 bits. */
+/** Answers how many of `count` rows at `rowsAddress` are picked by their numbers of 16 bits. */
 export function someOfShorts(count: i32, from: u32, span: u32, outside: i32): i32 {
   let end = rowsAddress;
   for (let i = 0; i < count; i++) {
@@ -76,7 +93,7 @@ export function someOfShorts(count: i32, from: u32, span: u32, outside: i32): i3
   return <i32>((end - rowsAddress) >> 2);
 }
 
-/** The same for numbers of 32 bits. */
+/** Answers how many of `count` rows at `rowsAddress` are picked by their numbers of 32 bits. */
 export function someOfWords(count: i32, from: u32, span: u32, outside: i32): i32 {
   let end = rowsAddress;
   for (let i = 0; i < count; i++) {
@@ -84,6 +101,19 @@ export function someOfWords(count: i32, from: u32, span: u32, outside: i32): i32
     store<u32>(end, row);
     const isInside = load<u32>(numbersAddress + (row << 2)) - from <= span;
     end += (<usize>(isInside ^ (outside !== 0))) << 2;
+  }
+  return <i32>((end - rowsAddress) >> 2);
+}
+
+/** Answers how many of `count` rows at `rowsAddress` are picked by their numbers of 64 bits with a sign, from `least` to `greatest`. */
+export function someOfWide(count: i32, least: i64, greatest: i64, outside: i32): i32 {
+  let end = rowsAddress;
+  for (let i = 0; i < count; i++) {
+    const row = load<u32>(rowsAddress + ((<usize>i) << 2));
+    store<u32>(end, row);
+    const number = load<i64>(numbersAddress + (row << 3));
+    const isInside = least <= number && number <= greatest;
+    end += (<usize>(isInside !== (outside !== 0))) << 2;
   }
   return <i32>((end - rowsAddress) >> 2);
 }
@@ -127,7 +157,7 @@ export function totalOfBytes(count: i32): f64 {
   return <f64>total;
 }
 
-/** The same for numbers of 16 bits: as many as a frame has add up to less than 2^32 in each lane. */
+/** Adds up `count` numbers of 16 bits: as many as a frame has come to less than 2^32 in each lane. */
 export function totalOfShorts(count: i32): f64 {
   let sums = i32x4.splat(0);
   let at: i32 = 0;
@@ -138,7 +168,7 @@ export function totalOfShorts(count: i32): f64 {
   return <f64>total;
 }
 
-/** The same for numbers of 32 bits. */
+/** Adds up `count` numbers of 32 bits, as a number that a double holds exactly. */
 export function totalOfWords(count: i32): f64 {
   let sums = i64x2.splat(0);
   let at: i32 = 0;

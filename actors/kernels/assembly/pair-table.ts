@@ -24,8 +24,8 @@ const directs: usize = memory.data(chunksMax * 4, 16);
 /** Addresses of chunks by number: a pair's first and second number. */
 const pairs: usize = memory.data(chunksMax * 4, 16);
 
-/** The golden ratio's 64 bits: their product spreads a pair over the upper half. */
-const hashFactor: u64 = ((<u64>0x9e37_79b9) << 32) | 0x7f4a_7c15;
+/** What pairs are multiplied by: an odd number, and who does not know it can't foresee the upper half of a product. */
+let hashFactor: u64 = 1;
 /** Highest bits of a hash, which choose one of the parts of the table. */
 const partBits: u32 = 6;
 const partCount: u32 = 1 << partBits;
@@ -37,6 +37,8 @@ const parts: usize = memory.data(partCount * 16, 16);
 /** Memory that is free again, by the power of two that is its length: the first of a list whose links lie in what is free. */
 const free: usize = memory.data(32 * 4, 16);
 
+/** Where a table's memory ends: sums of its addresses and lengths never leave 32 bits. */
+const memoryMax: usize = 0x4000_0000;
 /** Where memory begins that nothing has, and how far something was ever written. */
 let heapEnd: usize = 0;
 let written: usize = 0;
@@ -49,6 +51,11 @@ const wantsPairs: i32 = 2;
 const wantsSlots: i32 = 3;
 let wanted: i32 = 0;
 let wantedIndex: u32 = 0;
+
+/** Chooses the hashes of an empty table, by 64 bits of chance. */
+export function chooseHashes(low: u32, high: u32): void {
+  hashFactor = ((<u64>high) << 32) | (low | 1);
+}
 
 /** Answers how many pairs have a number. */
 export function count(): u32 {
@@ -97,6 +104,7 @@ export function internAll(from: i32, end: i32): i32 {
     const place = firstsAddress + ((<usize>i) << 2);
     const first = load<u32>(place);
     const second = load<u32>(place + (secondsAddress - firstsAddress));
+    if (first >> chunkBits >= chunksMax) return want(wantsDirect, chunksMax, i);
     const chunk = load<usize>(directs + ((first >> chunkBits) << 2));
     if (chunk === 0) return want(wantsDirect, first >> chunkBits, i);
     const direct = chunk + ((first & chunkMask) << 3);
@@ -117,8 +125,9 @@ export function internAll(from: i32, end: i32): i32 {
     const hash = hashOf(first, second);
     const entry = parts + ((hash >> (32 - partBits)) << 4);
     const slots = load<usize>(entry);
-    const mask = load<usize>(entry, 4) - 1;
-    let slot = (<usize>hash * slotBytes) & mask;
+    const length = load<usize>(entry, 4);
+    const mask = length - 1;
+    let slot = slotOf(hash, length);
     let held = load<u32>(slots + slot, 8);
     while (held !== 0 && (load<u32>(slots + slot) !== first || load<u32>(slots + slot, 4) !== second)) {
       slot = (slot + slotBytes) & mask;
@@ -193,6 +202,11 @@ function hashOf(first: u32, second: u32): u32 {
   return <u32>(((((<u64>first) << 32) | <u64>second) * hashFactor) >> 32);
 }
 
+/** Answers where in a part of that length a hash's look-up begins: by the bits behind those that chose the part. */
+function slotOf(hash: u32, length: usize): usize {
+  return <usize>((<u64>(hash << partBits) * length) >> 32) & ~(slotBytes - 1);
+}
+
 function growPart(part: u32): bool {
   const entry = parts + (part << 4);
   const old = load<usize>(entry);
@@ -208,7 +222,7 @@ function growPart(part: u32): bool {
     if (held === 0) continue;
     const first = load<u32>(from);
     const second = load<u32>(from, 4);
-    let slot = (<usize>hashOf(first, second) * slotBytes) & mask;
+    let slot = slotOf(hashOf(first, second), length * 2);
     while (load<u32>(slots + slot, 8) !== 0) slot = (slot + slotBytes) & mask;
     v128.store(slots + slot, v128.load(from));
   }
@@ -227,6 +241,7 @@ function allocate(length: usize): usize {
   } else {
     address = heapEnd;
     const end = address + length;
+    if (end > memoryMax) return 0;
     const has = (<usize>memory.size()) << 16;
     if (end > has && memory.grow(<i32>((end - has + 0xffff) >> 16)) < 0) return 0;
     heapEnd = end;

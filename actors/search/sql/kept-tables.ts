@@ -1,6 +1,6 @@
 /**
  * Tables of pairs of SQL queries that have ended, for the next ones of the thread. A thread keeps some of its memory of them, and none once
- * nobody has asked for a while.
+ * no query that had one has ended for a while.
  */
 import { limits } from '../../../protocol/limits.ts';
 import { assert } from '../../../src/base/assert.ts';
@@ -24,7 +24,7 @@ export class KeptTables implements PairTables {
   #free: PairTable[] = [];
   /**
    * Bytes of tables that are counted here, by table: of those that nobody uses, and of those that a query was given as they were, because a
-   * memory never shrinks and the query may need little of it. What tables take anew, queries count.
+   * memory never shrinks and the query may need little of it. What the query needs it counts as well.
    */
   readonly #counted = new Map<PairTable, number>();
   #bytes = 0;
@@ -50,9 +50,10 @@ export class KeptTables implements PairTables {
   give(table: PairTable): void {
     assert(this.#taken > 0, () => 'a table that was taken');
     this.#taken--;
-    this.#count(table, 0);
-    if (this.#bytes + table.memoryBytes > this.#bytesMax) return;
-    this.#count(table, table.memoryBytes);
+    const others = this.#bytes - (this.#counted.get(table) ?? 0);
+    const isKept = others + table.memoryBytes <= this.#bytesMax;
+    this.#count(table, isKept ? table.memoryBytes : 0);
+    if (!isKept) return;
     this.#free.push(table);
     this.#stopWaiting();
     this.#stopWaiting = this.#clock.after(idleMs, () => this.#drop());
@@ -72,7 +73,7 @@ export class KeptTables implements PairTables {
       0 <= this.#bytes && this.#bytes <= this.#bytesMax,
       () => `${this.#bytes} bytes of tables are kept`,
     );
-    this.#memory.add('columns', more);
+    if (more !== 0) this.#memory.add('columns', more);
   }
 }
 

@@ -1,8 +1,9 @@
-import type { Coded, Column, Nulls } from '../frame/column.ts';
+import type { Coded, Column, Nulls, PackedIntegers } from '../frame/column.ts';
 import { asValues, type Values } from '../frame/column-forms.ts';
 import type { Room } from '../room.ts';
 import { ByCodes } from './by-codes.ts';
 import { HashSlots } from './hash-slots.ts';
+import { hashWords } from './hash-words.ts';
 import { type Interner, internedFirst, nullsAmong } from './interner.ts';
 import { PairInterner } from './pair-interner.ts';
 
@@ -50,9 +51,30 @@ export class NumberInterner implements Interner {
   }
 
   intern(column: Column, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
+    const packed = column.kind === 'numbers' ? column.packed : undefined;
+    if (packed !== undefined && isSmall(packed)) {
+      this.#internSmall(packed, rows, numbers);
+      return;
+    }
     const values = asValues(column, rowCount);
     if (values.coded !== undefined) this.#internCodes(values, values.coded, rows, numbers);
     else this.#internValues(values, rows, numbers);
+  }
+
+  /** Looks small whole numbers up as they are stored; those that come for the first time are added behind that. */
+  #internSmall({ integers, base }: PackedIntegers, rows: Int32Array, numbers: Int32Array): void {
+    const small = this.#small;
+    const isKnown =
+      integers instanceof Uint8Array
+        ? findBytes(integers, base, { small, rows, numbers })
+        : findShorts(integers as Uint16Array, base, { small, rows, numbers });
+    if (isKnown) return;
+    for (let i = 0; i < rows.length; i++) {
+      if ((numbers[i] as number) >= 0) continue;
+      const value = (integers[rows[i] as number] as number) + base;
+      const known = small[value] as number;
+      numbers[i] = known > 0 ? known - 1 : this.#addSmall(value);
+    }
   }
 
   #internValues({ kind, values, nulls }: Values, rows: Int32Array, numbers: Int32Array): void {
@@ -188,13 +210,46 @@ export class NumberInterner implements Interner {
   }
 }
 
+/** Whether whatever integers of that width may be are found by themselves. */
+function isSmall({ integers, base }: PackedIntegers): boolean {
+  return base >= 0 && base + 2 ** (integers.BYTES_PER_ELEMENT * 8) <= smallMax;
+}
+
+/** What a loop over small whole numbers reads and writes. */
+interface Small {
+  /** The number plus one of each whole number under `smallMax`; 0 where it has none. */
+  readonly small: Int32Array;
+  readonly rows: Int32Array;
+  /** What is found: the number of each row, or -1. */
+  readonly numbers: Int32Array;
+}
+
+/** Answers whether all have a number. There is a loop for each width: one loop for both is several times as slow. */
+function findBytes(integers: Uint8Array, base: number, { small, rows, numbers }: Small): boolean {
+  let signs = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const number = (small[(integers[rows[i] as number] as number) + base] as number) - 1;
+    numbers[i] = number;
+    signs |= number;
+  }
+  return signs >= 0;
+}
+
+function findShorts(integers: Uint16Array, base: number, { small, rows, numbers }: Small): boolean {
+  let signs = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const number = (small[(integers[rows[i] as number] as number) + base] as number) - 1;
+    numbers[i] = number;
+    signs |= number;
+  }
+  return signs >= 0;
+}
+
 /** One double seen as two words: a `DataView` for each would cost more than the hash. */
 const bits = new Float64Array(1);
 const halves = new Int32Array(bits.buffer);
 
 function hashNumber(value: number): number {
   bits[0] = value;
-  let hash = Math.imul((halves[0] as number) ^ Math.imul(halves[1] as number, 0x85ebca6b), 0x9e3779b1);
-  hash ^= hash >>> 15;
-  return hash;
+  return hashWords(halves[0] as number, halves[1] as number);
 }

@@ -2,6 +2,7 @@ import { assert } from '../../../src/base/assert.ts';
 import type { PairTable } from '../../kernels/pair-table.ts';
 import type { Room } from '../room.ts';
 import { partBits, partFullness } from './hash-slots.ts';
+import { hashWords } from './hash-words.ts';
 import { internedFirst } from './interner.ts';
 
 /** Words of a slot: first, second, number plus one, nothing. All of a look-up lies in one line of the processor's cache. */
@@ -30,8 +31,10 @@ export class PairInterner {
   #count = 0;
   /** Has all pairs, once many were asked for. */
   #table: PairTable | null = null;
-  /** How many pairs were asked for, up to that. */
+  /** How many pairs were asked for, until they move. */
   #asked = 0;
+  /** Whether they may still move: later there would be more of them than others can wait for. */
+  #mayMove = true;
   readonly #room: Room;
 
   /** `room`: for as many pairs as can come. */
@@ -47,10 +50,12 @@ export class PairInterner {
     return this.#table?.bytes ?? this.#directCount * 8 + this.#slotBytes + this.#count * 8;
   }
 
+  /** The first number of the pair that has that number; of those that `internAny` gave. */
   firstOf(number: number): number {
     return this.#first[number] as number;
   }
 
+  /** The second number of the pair that has that number; of those that `internAny` gave. */
   secondOf(number: number): number {
     return this.#second[number] as number;
   }
@@ -77,9 +82,9 @@ export class PairInterner {
    */
   internAll(firsts: Int32Array, seconds: Int32Array): void {
     assert(firsts.length <= seconds.length, () => `${firsts.length} and ${seconds.length} make no pairs`);
-    if (this.#table === null) {
+    if (this.#mayMove) {
       this.#asked += firsts.length;
-      this.#move();
+      if (this.#room.wantsTable(this.#asked)) this.#move();
     }
     if (this.#table !== null) {
       this.#room.inTable(this.#table, firsts, seconds);
@@ -90,9 +95,10 @@ export class PairInterner {
       firsts[i] = this.#intern(firsts[i] as number, seconds[i] as number);
   }
 
-  /** Gives all pairs to a table, where there is one, in their order, so that they get their numbers again. */
+  /** Gives all pairs to a table, if there is one now, in their order, so that they get their numbers again. */
   #move(): void {
-    const table = this.#room.pairTable(this.#asked);
+    this.#mayMove = false;
+    const table = this.#room.pairTable();
     if (table === null) return;
     const numbers = this.#first.slice(0, this.#count);
     this.#room.inTable(table, numbers, this.#second);
@@ -123,7 +129,8 @@ export class PairInterner {
 
   /** Answers the number of a pair whose first number may be of any size. An interner is asked by `internAll` or by this, never by both. */
   internAny(first: number, second: number): number {
-    const hash = hashPair(first, second);
+    assert(this.#table === null, () => 'pairs that moved are asked for by internAll');
+    const hash = hashWords(first, second);
     const slots = this.#parts[hash >>> (32 - partBits)] as Int32Array;
     const mask = slots.length - 1;
     let slot = (hash * pairWords) & mask;
@@ -168,7 +175,7 @@ export class PairInterner {
       const number = old[from + 2] as number;
       if (number === 0) continue;
       const [first, second] = [old[from] as number, old[from + 1] as number];
-      let slot = (hashPair(first, second) * pairWords) & mask;
+      let slot = (hashWords(first, second) * pairWords) & mask;
       while (slots[slot + 2] !== 0) slot = (slot + pairWords) & mask;
       slots[slot] = first;
       slots[slot + 1] = second;
@@ -183,9 +190,4 @@ export class PairInterner {
     this.#slotBytes += old.byteLength;
     this.#room.giveBack(old);
   }
-}
-
-function hashPair(first: number, second: number): number {
-  const hash = Math.imul(first ^ Math.imul(second, 0x85ebca6b), 0x9e3779b1);
-  return hash ^ (hash >>> 15);
 }

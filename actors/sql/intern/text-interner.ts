@@ -6,6 +6,7 @@ import type { SqlTurns } from '../interruption.ts';
 import type { Room } from '../room.ts';
 import { ByCodes } from './by-codes.ts';
 import { HashSlots } from './hash-slots.ts';
+import { hashSecret } from './hash-words.ts';
 import { type Interner, internedFirst, nullsAmong } from './interner.ts';
 
 const bytesOfTextFirst = 16;
@@ -121,7 +122,8 @@ export class TextInterner implements Interner {
 
   /** Answers the number of a string, or -1 where it did not come. */
   #find(text: Buffer): number {
-    const hash = hashBytes(new DataView(text.buffer, text.byteOffset, text.length), 0, text.length, 0) | 0;
+    const hash =
+      hashBytes(new DataView(text.buffer, text.byteOffset, text.length), 0, text.length, hashSecret) | 0;
     return (this.#slots.of(hash)[this.#slotOf(hash, text, 0, text.length)] as number) - 1;
   }
 
@@ -140,7 +142,7 @@ export class TextInterner implements Interner {
   #number(dictionary: Dictionary, view: DataView, code: number): number {
     const start = startOf(dictionary, code);
     const end = dictionary.ends[code] as number;
-    const hash = hashBytes(view, start, end, 0) | 0;
+    const hash = hashBytes(view, start, end, hashSecret) | 0;
     const slots = this.#slots.of(hash);
     const slot = this.#slotOf(hash, dictionary.bytes, start, end);
     const held = slots[slot] as number;

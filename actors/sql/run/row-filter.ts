@@ -1,9 +1,10 @@
 import { assert } from '../../../src/base/assert.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
-import { type Column, type Texts, truthy } from '../frame/column.ts';
+import { type Texts, truthy } from '../frame/column.ts';
 import { takenFrame } from '../frame/column-forms.ts';
 import { allRows, type Frame } from '../frame/frame.ts';
 import { rowsBetween, rowsInRange, wholeRange } from '../frame/packed-rows.ts';
+import { rowsInWideRange, wideRange } from '../frame/wide-rows.ts';
 import { type Comparison, flipped } from '../parse/syntax.ts';
 import type { Bound } from '../plan/bound.ts';
 import { collectColumns } from '../plan/bound-parts.ts';
@@ -73,8 +74,11 @@ export class RowFilter {
       const range = wholeRange(operator, Number(literal.value));
       return range === null ? null : rowsInRange(column.packed, range, rows, this.#passing);
     }
-    if (column.kind === 'wide' && operator === '=' && typeof literal.value === 'bigint')
-      return rowsOfBig(column, literal.value, rows, this.#passing);
+    if (column.kind === 'wide' && typeof literal.value === 'bigint') {
+      const range = wideRange(operator, literal.value);
+      const found = rowsInWideRange(column.values, range, { rows, passing: this.#passing });
+      return column.nulls === null ? found : withValues(found, column.nulls, this.#passing);
+    }
     if (column.kind === 'texts' && typeof literal.value === 'string')
       return rowsOfText(column, operator, { text: literal.value, rows, passing: this.#passing });
     return null;
@@ -128,25 +132,6 @@ function columnWithLiteral(term: Bound): ColumnWithLiteral | null {
   const column = compared.kind === 'convert' && compared.type === 'float' ? compared.operand : compared;
   if (column.kind !== 'column' || literal.kind !== 'literal' || literal.value === null) return null;
   return { operator: as, index: column.index, literal };
-}
-
-/** Picks the rows that have an integer of 64 bits. */
-function rowsOfBig(
-  { values, nulls }: Extract<Column, { kind: 'wide' }>,
-  wanted: bigint,
-  rows: Int32Array,
-  passing: Int32Array,
-): Int32Array {
-  const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
-  const [low, high] = [Number(BigInt.asIntN(32, wanted)), Number(wanted >> 32n)];
-  let count = 0;
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i] as number;
-    passing[count] = row;
-    count += Number(halves[row * 2] === low) & Number(halves[row * 2 + 1] === high);
-  }
-  const found = passing.subarray(0, count);
-  return nulls === null ? found : found.filter((row) => nulls[row] === 0);
 }
 
 /** Picks the rows whose code is that of a string, or is not; null for other comparisons, and for dictionaries that can not find a string. */

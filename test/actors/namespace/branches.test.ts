@@ -318,7 +318,7 @@ describe('a link that stays at a version', () => {
 });
 
 describe('a pin that nobody has', () => {
-  /** A tombstone that comes late, when its namespace was deleted with all that branched from it. */
+  /** A remnant that comes late, when its namespace was deleted with all that branched from it. */
   const late = async (pinned: { readonly namespaceId: string; readonly aheadMs: number }) => {
     await put('n', docs(0, 4));
     await flushAll();
@@ -332,8 +332,8 @@ describe('a pin that nobody has', () => {
       for (const name of ['b', 'n']) assert.equal((await remove(name)).status, 204);
       await hours(2);
       const pins = [{ ...pin, namespaceId: pinned.namespaceId, atMs: clock.now() + pinned.aheadMs }];
-      const tombstone = { ...manifest, pins, ...buried({ ...manifest, pins }, clock.now()) };
-      await truth.putIfAbsent(key, [encodeManifest(tombstone)]);
+      const remnant = { ...manifest, pins, ...buried({ ...manifest, pins }, clock.now()) };
+      await truth.putIfAbsent(key, [encodeManifest(remnant)]);
       return key;
     }
     return assert.fail('no manifest has a pin');

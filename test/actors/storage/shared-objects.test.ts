@@ -92,9 +92,9 @@ test('what is left of a deleted namespace is what others hold, and nothing where
       ['a', 10],
     ],
   );
-  const tombstone = { ...merged, ...left, version: 6, nonce: 'n6' };
-  checkManifest(tombstone, merged);
-  assert.equal(heldBytes(tombstone), 200);
+  const remnant = { ...merged, ...left, version: 6, nonce: 'n6' };
+  checkManifest(remnant, merged);
+  assert.equal(heldBytes(remnant), 200);
 });
 
 test('a manifest that forgets what others hold, or its parent, is not committed', () => {

@@ -95,7 +95,7 @@ test('a status of a tenant that never was is refused', async () => {
   process.kill();
 });
 
-test('when a deletion is answered nothing is left but a tombstone, also after a restart', async () => {
+test('when a deletion is answered nothing is left but a remnant, also after a restart', async () => {
   const process = await full();
 
   await clock.run(setStatus(process, 'deleting'));

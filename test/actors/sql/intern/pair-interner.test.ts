@@ -18,9 +18,10 @@ test('many pairs move to a table in WebAssembly and get the numbers that they ha
     const room = new Room(1_000_000, buffers);
     const [plain, moving] = [new PairInterner(new Room(1_000_000)), new PairInterner(room)];
     const firstsBelow = Math.ceil(2 ** (random() * 16));
-    for (let frame = 0; frame < 10; frame++) {
-      const firsts = Int32Array.from({ length: 9_000 }, () => Math.floor(random() * firstsBelow));
-      const seconds = Int32Array.from({ length: 9_000 }, () => Math.floor(random() * 1_000));
+    // Of 3,000 a frame, the pairs of two or three frames move.
+    for (let frame = 0; frame < 30; frame++) {
+      const firsts = Int32Array.from({ length: 3_000 }, () => Math.floor(random() * firstsBelow));
+      const seconds = Int32Array.from({ length: 3_000 }, () => Math.floor(random() * 1_000));
       const again = firsts.slice();
       plain.internAll(firsts, seconds);
       moving.internAll(again, seconds);
@@ -30,9 +31,27 @@ test('many pairs move to a table in WebAssembly and get the numbers that they ha
       assert.deepEqual(moving.firsts(some), plain.firsts(some));
       assert.deepEqual(moving.seconds(some), plain.seconds(some));
     }
+    assert.notEqual(moving.bytes, plain.bytes, 'a table has other bytes');
     room.release();
   }
-  assert.ok(buffers.pairTables.take() !== null);
+});
+
+test('pairs that found no table stay where they are, and a query has but some tables', () => {
+  const buffers = new KeptBuffers(new MemoryBudget(512 * megabyte), new FakeClock());
+  const room = new Room(1_000_000, buffers);
+  const numbers = Int32Array.from({ length: 9_000 }, (_, at) => at);
+  const interners = Array.from({ length: 6 }, () => new PairInterner(room));
+  for (const pairs of interners) pairs.internAll(numbers.slice(), numbers);
+  const bytesOf = () => interners.map(({ bytes }) => bytes);
+  const [inTable, , , , plain] = bytesOf();
+  assert.deepEqual(bytesOf(), [inTable, inTable, inTable, inTable, plain, plain]);
+  assert.notEqual(inTable, plain);
+
+  room.release();
+  const late = interners[4] as PairInterner;
+  late.internAll(numbers.slice(), numbers);
+
+  assert.equal(late.bytes, plain);
 });
 
 test('pairs in a table are held to what a query may hold', () => {
