@@ -10,7 +10,18 @@ import { TopRows } from '../../../../actors/sql/run/top-rows.ts';
 import { seededRandom } from '../../../support/segments.ts';
 
 const seed = Number(process.env.TIDEBASE_TEST_SEED ?? 71);
-const strings = ['', 'bay', 'ebb', 'ebb tide', 'é'];
+const strings = [
+  '',
+  'bay',
+  'ebb',
+  'ebb tide',
+  'é',
+  'the tide turns at',
+  'the tide turns at noon',
+  'the tide turns at night, é',
+];
+/** A dictionary that some frames share: what is known of its codes stays known. */
+const shared = dictionaryOf(strings);
 
 type Value = number | bigint | string | null;
 /** A kind of column: what it has in a row, for a small number. */
@@ -45,7 +56,7 @@ function columnOf(
     }
     case 'texts': {
       const codes = Int32Array.from(numbers, (number) => Math.max(number, 0) % strings.length);
-      const dictionary = dictionaryOf(strings);
+      const dictionary = numbers.length % 2 === 0 ? shared : dictionaryOf(strings);
       return {
         column: { kind, codes, dictionary, nulls: some },
         values: valuesOf((number) => strings[number % strings.length] as string),
