@@ -16,7 +16,7 @@ export const secondsAddress: usize = memory.data(pairsMax * 4, 16);
 const chunkBits: u32 = 13;
 const chunkMask: u32 = (1 << chunkBits) - 1;
 const chunkBytes: usize = 8 << chunkBits;
-/** As many as 4 GB have room for, with what belongs to them. */
+/** Chunks of each kind, at most: more than a table has memory for. */
 const chunksMax: u32 = 16_384;
 
 /** Addresses of chunks by first number: the second of its first pair, and that pair's number plus one, 0 where there is none. */
