@@ -1,6 +1,21 @@
 import * as namespace from '../namespace.ts';
 import { DELETE, GET, inNamespace, type OperationRows, PATCH, POST } from './operation-row.ts';
 
+/** What operations share that make a namespace of another one. */
+const ofAnother = {
+  methods: POST,
+  tag: 'namespaces',
+  scope: 'write',
+  effect: { does: 'write' },
+  serves: 'tenant',
+  success: 201,
+  statuses: [400, 401, 402, 403, 404, 409, 422, 429, 503],
+  answer: namespace.namespaceSchema,
+  parameters: inNamespace,
+  rateLimitHeaders: true,
+  idempotent: true,
+} as const;
+
 /** Making, listing, describing, changing and deleting namespaces. */
 export const namespaceRows = {
   createNamespace: {
@@ -78,35 +93,15 @@ export const namespaceRows = {
     mcp: 'delete_namespace',
   },
   linkNamespace: {
-    methods: POST,
+    ...ofAnother,
     path: '/v1/namespaces/{name}/link',
-    tag: 'namespaces',
     summary: "Make a read-only link to another of the tenant's namespaces",
-    scope: 'write',
-    effect: { does: 'write' },
-    serves: 'tenant',
-    success: 201,
-    statuses: [400, 401, 402, 403, 404, 409, 422, 429, 503],
     request: namespace.linkRequestSchema,
-    answer: namespace.namespaceSchema,
-    parameters: inNamespace,
-    rateLimitHeaders: true,
-    idempotent: true,
   },
   branchNamespace: {
-    methods: POST,
+    ...ofAnother,
     path: '/v1/namespaces/{name}/branch',
-    tag: 'namespaces',
     summary: "Make a namespace that begins as another of the tenant's is, without copying a document",
-    scope: 'write',
-    effect: { does: 'write' },
-    serves: 'tenant',
-    success: 201,
-    statuses: [400, 401, 402, 403, 404, 409, 422, 429, 503],
     request: namespace.branchRequestSchema,
-    answer: namespace.namespaceSchema,
-    parameters: inNamespace,
-    rateLimitHeaders: true,
-    idempotent: true,
   },
 } as const satisfies OperationRows;

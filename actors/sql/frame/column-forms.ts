@@ -88,65 +88,44 @@ export function taken(column: Column, rows: Int32Array): Column {
     case 'truths':
       return { kind: 'truths', values: takenBytes(column.values, rows) };
     case 'numbers': {
-      if (column.coded !== undefined) return new TakenNumbers(column, column.coded, rows);
+      const taken = () => takenNumbers(column.values, rows);
+      if (column.coded !== undefined)
+        return new TakenCoded(column.kind, column.nulls, column.coded, rows, taken);
       if (column.packed !== undefined) return new PackedNumbers(takenIntegers(column.packed, rows), null);
       return {
         kind: 'numbers',
-        values: takenNumbers(column.values, rows),
+        values: taken(),
         nulls: takenNulls(column.nulls, rows),
       };
     }
     case 'wide': {
-      if (column.coded !== undefined) return new TakenWide(column, column.coded, rows);
-      return { kind: 'wide', values: takenBigs(column.values, rows), nulls: takenNulls(column.nulls, rows) };
+      const taken = () => takenBigs(column.values, rows);
+      if (column.coded !== undefined)
+        return new TakenCoded(column.kind, column.nulls, column.coded, rows, taken);
+      return { kind: 'wide', values: taken(), nulls: takenNulls(column.nulls, rows) };
     }
     case 'texts':
       return { ...column, codes: takenCodes(column.codes, rows), nulls: takenNulls(column.nulls, rows) };
   }
 }
 
-type Numbers = Extract<Column, { kind: 'numbers' }>;
-type Wide = Extract<Column, { kind: 'wide' }>;
-
-/** Numbers of picked rows that have codes: most that ask for these don't ask for the values. */
-class TakenNumbers {
-  readonly kind = 'numbers';
+/** Numbers of picked rows that have codes: most that ask for these don't ask for the values, which are picked when asked for. */
+class TakenCoded<K extends 'numbers' | 'wide', V extends Float64Array | BigInt64Array> {
+  readonly kind: K;
   readonly nulls: Nulls;
   readonly coded: Coded;
-  readonly #of: Numbers;
-  readonly #rows: Int32Array;
-  #values: Float64Array | null = null;
+  readonly #taken: () => V;
+  #values: V | null = null;
 
-  constructor(of: Numbers, { of: codesOfWhat, codes }: Coded, rows: Int32Array) {
-    this.nulls = takenNulls(of.nulls, rows);
-    this.coded = { of: codesOfWhat, codes: takenCodes(codes, rows) };
-    this.#of = of;
-    this.#rows = rows;
+  constructor(kind: K, nulls: Nulls, { of, codes }: Coded, rows: Int32Array, taken: () => V) {
+    this.kind = kind;
+    this.nulls = takenNulls(nulls, rows);
+    this.coded = { of, codes: takenCodes(codes, rows) };
+    this.#taken = taken;
   }
 
-  get values(): Float64Array {
-    this.#values ??= takenNumbers(this.#of.values, this.#rows);
-    return this.#values;
-  }
-}
-
-class TakenWide {
-  readonly kind = 'wide';
-  readonly nulls: Nulls;
-  readonly coded: Coded;
-  readonly #of: Wide;
-  readonly #rows: Int32Array;
-  #values: BigInt64Array | null = null;
-
-  constructor(of: Wide, { of: codesOfWhat, codes }: Coded, rows: Int32Array) {
-    this.nulls = takenNulls(of.nulls, rows);
-    this.coded = { of: codesOfWhat, codes: takenCodes(codes, rows) };
-    this.#of = of;
-    this.#rows = rows;
-  }
-
-  get values(): BigInt64Array {
-    this.#values ??= takenBigs(this.#of.values, this.#rows);
+  get values(): V {
+    this.#values ??= this.#taken();
     return this.#values;
   }
 }
