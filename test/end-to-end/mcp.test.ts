@@ -443,8 +443,8 @@ describe('/mcp', { concurrency: 1 }, () => {
       const refused = await mcp.call('delete_namespace', { name: 'notes' }, '?read_only=1');
 
       assert.deepEqual((await toolsSeen(mcp, '?read_only=1')).toSorted(), readTools.toSorted());
-      assert.equal((await toolsSeen(mcp, '?read_only=0')).length, 11);
-      assert.equal((await toolsSeen(reader, '?read_only=0')).length, 6);
+      assert.equal((await toolsSeen(mcp, '?read_only=0')).length, readTools.length + writeTools.length);
+      assert.equal((await toolsSeen(reader, '?read_only=0')).length, readTools.length);
       assert.equal(JSON.parse(refused.structured).code, 'forbidden');
     });
 

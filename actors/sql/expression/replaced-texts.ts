@@ -4,16 +4,14 @@ import type { FrameRows } from '../frame/frame.ts';
 import { ByCodes } from '../intern/by-codes.ts';
 import { TextInterner } from '../intern/text-interner.ts';
 import { Interruption, type SqlTurns } from '../interruption.ts';
-import type { Bound } from '../plan/bound.ts';
+import { type TextMaker, textMakerName } from '../plan/bound-parts.ts';
 import type { Room } from '../room.ts';
 import { SqlError } from '../sql-error.ts';
 import type { NewReplacer, Replacer } from './replacer.ts';
 
-type BoundReplace = Extract<Bound, { kind: 'replace' }>;
-
-/** REGEXP_REPLACE, of all expressions of a statement: patterns are compiled once, and results are kept. */
+/** What the expressions of a statement make of texts, such as REGEXP_REPLACE: patterns are compiled once, and results are kept. */
 export class ReplacedTexts {
-  readonly #replaced = new Map<Bound, Replaced>();
+  readonly #replaced = new Map<TextMaker, Replaced>();
   readonly #newReplacer: NewReplacer;
   readonly #room: Room;
   readonly #turns: SqlTurns;
@@ -35,13 +33,13 @@ export class ReplacedTexts {
    * Makes the column of replaced texts. A string is replaced once for as long as its dictionary lasts, when a row has it. Throws an
    * Interruption where a text takes longer than a turn, and `SqlError` where the results take too much memory.
    */
-  replace(bound: BoundReplace, texts: Texts, { rows, rowCount }: FrameRows): Texts {
+  replace(bound: TextMaker, texts: Texts, { rows, rowCount }: FrameRows): Texts {
     const replaced = this.#replacedOf(bound);
     const { dictionary, codes, nulls } = texts;
     const newCodes = new Int32Array(rowCount);
     let byCode = replaced.byCodes.of(dictionary, dictionary.count);
     const count = rows?.length ?? rowCount;
-    const made = new MadeTexts(replaced.at);
+    const made = new MadeTexts(replaced.bound);
     for (let i = 0; i < count; i++) {
       const row = rows === null ? i : (rows[i] as number);
       if (nulls !== null && nulls[row] === 1) continue;
@@ -67,7 +65,7 @@ export class ReplacedTexts {
     { rows, rowCount, from }: FrameRows & { readonly from: number },
   ): Promise<void> {
     const turns = this.#turns;
-    const made = new MadeTexts(replaced.at);
+    const made = new MadeTexts(replaced.bound);
     const count = rows?.length ?? rowCount;
     for (let i = from; i < count; i++) {
       const row = rows === null ? i : (rows[i] as number);
@@ -79,7 +77,7 @@ export class ReplacedTexts {
       const text = Buffer.from(bytesOf(dictionary, code));
       const result = replaced.replacer.quickly(text) ?? (await replaced.replacer.slowly(text));
       if (result === 'late') return;
-      if (result === 'too-large') throw tooMuchReplaced(replaced.at);
+      if (result === 'too-large') throw tooMuchMade(replaced.bound);
       made.add(result);
       if (replaced.results.isLongToGrow(result.length)) {
         await replaced.results.growInTurns(result.length, turns);
@@ -89,13 +87,13 @@ export class ReplacedTexts {
     }
   }
 
-  #replacedOf(bound: BoundReplace): Replaced {
+  #replacedOf(bound: TextMaker): Replaced {
     const known = this.#replaced.get(bound);
     if (known !== undefined) return known;
     const replacer = this.#newReplacer(bound);
     const replaced = {
       replacer,
-      at: bound.at,
+      bound,
       results: new TextInterner(this.#room),
       byCodes: new ByCodes(this.#room),
     };
@@ -104,25 +102,25 @@ export class ReplacedTexts {
   }
 }
 
-/** Counts the bytes that REGEXP_REPLACE makes of the rows of a frame, and refuses too many of them. */
+/** Counts the bytes that an expression makes of the rows of a frame, and refuses too many of them. */
 class MadeTexts {
-  readonly #at: number;
+  readonly #bound: TextMaker;
   #bytes = 0;
 
-  /** `at`: where the pattern stands. */
-  constructor(at: number) {
-    this.#at = at;
+  constructor(bound: TextMaker) {
+    this.#bound = bound;
   }
 
   add({ length }: Buffer): void {
     this.#bytes += length;
     if (length > limits.sqlReplacedBytesMax || this.#bytes > limits.sqlReplacedFrameBytesMax)
-      throw tooMuchReplaced(this.#at);
+      throw tooMuchMade(this.#bound);
   }
 }
 
-function tooMuchReplaced(at: number): SqlError {
-  return new SqlError(at, 'REGEXP_REPLACE makes more text than fits: replace fewer or shorter texts');
+function tooMuchMade(bound: TextMaker): SqlError {
+  const name = textMakerName(bound);
+  return new SqlError(bound.at, `${name} makes more text than fits: give it fewer or shorter texts`);
 }
 
 /** Notes the result of a string. Answers the results' numbers by code, in an array that may be another than before. */
@@ -139,10 +137,9 @@ function noteReplaced(
   return byCode;
 }
 
-/** What one REGEXP_REPLACE has made. */
+/** What one expression has made. */
 interface Replaced {
-  /** The pattern's place in the statement. */
-  readonly at: number;
+  readonly bound: TextMaker;
   readonly replacer: Replacer;
   /** The distinct results. */
   readonly results: TextInterner;

@@ -1,4 +1,6 @@
-/** Replaces every match of a regex in a text of UTF-8. */
+import type { TextMaker } from '../plan/bound-parts.ts';
+
+/** Makes a text of a text of UTF-8: REGEXP_REPLACE's replaces every match of a regex. */
 export interface Replacer {
   /** Answers what a text becomes; null where that may take longer than a turn, or become too large. */
   quickly(text: Buffer): Buffer | null;
@@ -6,9 +8,5 @@ export interface Replacer {
   slowly(text: Buffer): Promise<Buffer | 'late' | 'too-large'>;
 }
 
-/** Makes a replacer. Throws `SqlError` where the pattern or the replacement is wrong. `at`: where the pattern stands. */
-export type NewReplacer = (replaces: {
-  readonly pattern: string;
-  readonly replacement: string;
-  readonly at: number;
-}) => Replacer;
+/** Makes the replacer of an expression. Throws `SqlError` where what is constant in it is wrong, such as a pattern. */
+export type NewReplacer = (bound: TextMaker) => Replacer;

@@ -6,7 +6,7 @@ import type { Expression, OrderItem, Select, SelectItem, TextMatch } from '../pa
 import { SqlError } from '../sql-error.ts';
 import { type Binding, bindOperator } from './bind-operators.ts';
 import type { Bound, BoundAggregate, BoundOrder, Output, SelectPlan, SqlColumn, SqlType } from './bound.ts';
-import { allParts, mayReplace } from './bound-parts.ts';
+import { allParts, makesTexts } from './bound-parts.ts';
 import { boundLiteral, isNumeric, typeName } from './bound-types.ts';
 import { repeatedIn, weighed } from './plan-weight.ts';
 import { SharedBounds } from './shared-bounds.ts';
@@ -123,7 +123,7 @@ class Binder {
     const later = [...ofRows, ...(boundHaving === null ? [] : [boundHaving]), ...shown];
     const all = boundWhere === null ? later : [boundWhere, ...later];
     const parts = allParts(all);
-    const whereReplaces = boundWhere !== null && mayReplace([boundWhere]);
+    const whereReplaces = boundWhere !== null && allParts([boundWhere]).some(makesTexts);
     const plan: SelectPlan = {
       columns: this.#columns,
       whereColumns,
@@ -135,7 +135,7 @@ class Binder {
       orderBy: order,
       limit: limit ?? Number.POSITIVE_INFINITY,
       offset,
-      replaces: parts.some(({ kind }) => kind === 'replace'),
+      replaces: parts.some(makesTexts),
       whereReplaces,
       repeated: repeatedIn(all),
       weight: weighed(later, this.#keys, this.#aggregates),

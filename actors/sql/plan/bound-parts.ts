@@ -29,14 +29,26 @@ export function allParts(roots: readonly Bound[]): readonly Bound[] {
   return [...seen];
 }
 
-/** Whether evaluating an expression may take longer than a turn, and so throw an Interruption. */
-export function mayInterrupt(bound: Bound): boolean {
-  return allParts([bound]).some(({ kind }) => kind === 'replace' || kind === 'like');
+/**
+ * The kinds that make texts of texts, by the names of their functions. What they make of a text and of a frame is bounded
+ * (`sqlReplacedBytesMax`, `sqlReplacedFrameBytesMax`), their frames are smaller, and they may interrupt.
+ */
+const textMakers = { replace: 'REGEXP_REPLACE' } as const satisfies Partial<Record<Bound['kind'], string>>;
+
+export type TextMaker = Extract<Bound, { kind: keyof typeof textMakers }>;
+
+export function makesTexts(bound: Bound): bound is TextMaker {
+  return bound.kind in textMakers;
 }
 
-/** Whether texts are rewritten by a regex in some of the expressions. */
-export function mayReplace(roots: readonly Bound[]): boolean {
-  return allParts(roots).some(({ kind }) => kind === 'replace');
+/** The name by which a statement calls it. */
+export function textMakerName({ kind }: TextMaker): string {
+  return textMakers[kind];
+}
+
+/** Whether evaluating an expression may take longer than a turn, and so throw an Interruption. */
+export function mayInterrupt(bound: Bound): boolean {
+  return allParts([bound]).some((part) => part.kind === 'like' || makesTexts(part));
 }
 
 /** Adds the columns that an expression reads to `columns`; answers whether it depends on columns alone. */
