@@ -86,7 +86,7 @@ export const limits = {
   sqlOrderKeysMax: 128,
   sqlDistinctAggregatesMax: 64,
   sqlAggregatesMax: 1_024,
-  /** Bytes that REGEXP_REPLACE makes of one text, and of all texts of a frame. */
+  /** Bytes that a function such as REGEXP_REPLACE makes of one text, and of all texts of a frame. */
   sqlReplacedBytesMax: 2 * MiB,
   sqlReplacedFrameBytesMax: 64 * MiB,
   sqlRowsMax: 10_000,

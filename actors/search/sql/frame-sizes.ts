@@ -4,7 +4,7 @@ import type { SelectPlan } from '../../sql/plan/bound.ts';
 export const frameRows = 16_384;
 /** Rows of a frame that is grouped by several keys, whose look-up together may take half a microsecond. */
 const hashedFrameRows = 2_048;
-/** Rows of a frame whose texts RE2 replaces: it takes microseconds for each, and what it makes of a frame is bounded. */
+/** Rows of a frame of which texts are made, as by REGEXP_REPLACE: it takes microseconds for each, and what is made of a frame is bounded. */
 const replacingFrameRows = 512;
 
 /** Decides how many rows a frame of a plan has; fewer where a row has many columns to answer. */

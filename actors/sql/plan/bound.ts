@@ -102,9 +102,9 @@ export interface SelectPlan {
   readonly orderBy: readonly BoundOrder[];
   readonly limit: number;
   readonly offset: number;
-  /** Whether texts are rewritten by a regex, so that a frame takes longer. */
+  /** Whether texts are made of texts, as by REGEXP_REPLACE, so that a frame takes longer. */
   readonly replaces: boolean;
-  /** Whether WHERE rewrites texts by a regex: rows are filtered in frames of their own size. */
+  /** Whether WHERE makes texts of texts: rows are filtered in frames of their own size. */
   readonly whereReplaces: boolean;
   /** Expressions that stand in several places, so that a frame has them evaluated once. */
   readonly repeated: ReadonlySet<Bound>;
