@@ -100,7 +100,7 @@ export class KeptColumn {
     grown: (bytes: number) => void,
   ) {
     this.#isOptional = type !== 'text' && use === 'operand';
-    if (type === 'text') this.#interner = new TextInterner(new Room(rowsMax));
+    if (type === 'text') this.#interner = dictionaryWithEmpty(rowsMax);
     else this.#interner = use === 'value' ? null : new NumberInterner(new Room(rowsMax));
     this.#grown = grown;
   }
@@ -157,6 +157,13 @@ export class KeptColumn {
     }
     return { ...column, codes, dictionary: (interner as TextInterner).dictionary };
   }
+}
+
+/** An interner of texts that has the empty string, which costs nothing: `CASE … ELSE ''` is codes then, as the column is. */
+function dictionaryWithEmpty(rowsMax: number): TextInterner {
+  const interner = new TextInterner(new Room(rowsMax + 1));
+  interner.number(Buffer.alloc(0));
+  return interner;
 }
 
 function isSmallPacked({ integers, base }: PackedColumn): boolean {

@@ -1,4 +1,4 @@
-import type { Column } from '../frame/column.ts';
+import { type Column, type Dictionary, isDistinct, type Nulls, type Texts } from '../frame/column.ts';
 import { asValues, asWide, type Values } from '../frame/column-forms.ts';
 import { TextInterner } from '../intern/text-interner.ts';
 import type { Bound } from '../plan/bound.ts';
@@ -26,6 +26,8 @@ export class ChosenTexts {
   /** Makes the texts of `bound`: in each row that of the result whose place in `results` is chosen there. */
   texts(bound: Bound, results: readonly Column[], chosen: Uint16Array): Column {
     const rowCount = chosen.length;
+    const shared = sharedCodes(results);
+    if (shared !== null) return { kind: 'texts', ...shared.chosen(chosen) };
     let known = this.#chosen.get(bound);
     if (known === undefined) {
       known = new TextInterner(this.#room);
@@ -50,6 +52,59 @@ export class ChosenTexts {
     }
     return { kind: 'texts', codes, dictionary: known.dictionary, nulls: nulls.includes(1) ? nulls : null };
   }
+}
+
+/** What a result has in each row: a code, or one of `codes`; NULL where `isNull`, or where `nulls` says so. */
+interface Chooses {
+  readonly codes: Texts['codes'] | null;
+  readonly code: number;
+  readonly nulls: Nulls;
+  readonly isNull: boolean;
+}
+
+/** Results that are all codes of one dictionary: choosing among them looks at no string. */
+class SharedCodes {
+  readonly #dictionary: Dictionary;
+  readonly #results: readonly Chooses[];
+
+  constructor(dictionary: Dictionary, results: readonly Chooses[]) {
+    this.#dictionary = dictionary;
+    this.#results = results;
+  }
+
+  chosen(chosen: Uint16Array): Omit<Texts, 'kind'> {
+    const codes = new Int32Array(chosen.length);
+    const nulls = new Uint8Array(chosen.length);
+    let someNull = 0;
+    for (let row = 0; row < codes.length; row++) {
+      const result = this.#results[chosen[row] as number] as Chooses;
+      codes[row] = result.codes === null ? result.code : (result.codes[row] as number);
+      const isNull = result.nulls === null ? Number(result.isNull) : (result.nulls[row] as number);
+      nulls[row] = isNull;
+      someNull |= isNull;
+    }
+    return { codes, dictionary: this.#dictionary, nulls: someNull === 0 ? null : nulls };
+  }
+}
+
+/** Answers the results as codes of the dictionary that their columns share; null where they share none, or where it lacks a constant. */
+function sharedCodes(results: readonly Column[]): SharedCodes | null {
+  const dictionary = results.find((result) => result.kind === 'texts')?.dictionary;
+  if (dictionary?.codeOf === undefined || !isDistinct(dictionary)) return null;
+  const chooses: Chooses[] = [];
+  for (const result of results) {
+    if (result.kind === 'texts' && result.dictionary === dictionary) {
+      chooses.push({ codes: result.codes, code: 0, nulls: result.nulls, isNull: false });
+    } else if (result.kind === 'constant') {
+      const { value } = result;
+      const code = value === null ? 0 : dictionary.codeOf(Buffer.from(String(value)));
+      if (code < 0) return null;
+      chooses.push({ codes: null, code, nulls: null, isNull: value === null });
+    } else {
+      return null;
+    }
+  }
+  return new SharedCodes(dictionary, chooses);
 }
 
 /** Makes a column of numbers: in each row that of the result whose place in `results` is chosen there. */
