@@ -131,8 +131,8 @@ function collectNow(options?: { readonly type: 'minor' }): void {
 /** More than what V8 lets grow outside of its heap before it begins to collect, which is 64 MB. */
 const pressureBytes = 96 * mebibyte;
 
-/** How often a collection in steps is asked to hurry before a halt ends it: garbage grows by `bounds.held` each time, to 384 MB where a process may hold 1 GB. */
-const hurriesMax = 2;
+/** How often a collection in steps is told to hurry before a halt ends it. Garbage is three times `bounds.held` then, 384 MB where a process may hold 1 GB. */
+const hurriesMax = 1;
 
 /**
  * Has V8 look through all of the heap beside the thread's work, in steps: a heap of 180 MB that is collected at once stands still for a
@@ -143,7 +143,7 @@ function collectBySteps(): void {
   steps ??= watchSteps();
   if (!steps.underWay) steps.hurries = 0;
   // Garbage comes faster than the steps go: better a halt than memory without bound.
-  else if (steps.hurries++ === hurriesMax) return collectNow();
+  else if (steps.hurries++ >= hurriesMax) return collectNow();
   steps.underWay = true;
   Buffer.allocUnsafeSlow(pressureBytes);
 }

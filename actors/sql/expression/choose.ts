@@ -5,8 +5,9 @@ import type { Bound } from '../plan/bound.ts';
 import type { Room } from '../room.ts';
 
 /**
- * What CASE and COALESCE choose among texts: codes into one dictionary for all results of an expression, which gets a string when a
- * row has it.
+ * What CASE and COALESCE choose among texts. Where all results of a frame are codes of one dictionary already, these codes. Otherwise codes into
+ * a dictionary for all results of the expression, which gets a string when a row has it. A dictionary that a thread keeps may have got a constant
+ * between two frames, or before an interrupted frame is evaluated again: then the first way follows the second, once, since it loses none.
  */
 export class ChosenTexts {
   readonly #chosen = new Map<Bound, TextInterner>();

@@ -22,17 +22,21 @@ function textsOf(chance: Chance, dictionary: Texts['dictionary']): Texts {
   };
 }
 
-function internedWords(): Texts['dictionary'] {
+function internedWords(): TextInterner {
   const interner = new TextInterner(new Room(100));
   for (const word of words) interner.number(Buffer.from(word));
-  return interner.dictionary;
+  return interner;
 }
+
+const constant = (value: string | null): Column => ({ kind: 'constant', value });
+
+/** What the rows of a column say. */
+const said = (column: Column) => Array.from({ length: rowCount }, (_, row) => valueAt(column, row, 'text'));
 
 describe('chosen texts', () => {
   const chance = new Chance(25, 11);
-  const shared = internedWords();
-  const other = internedWords();
-  const constant = (value: string | null): Column => ({ kind: 'constant', value });
+  const { dictionary: shared } = internedWords();
+  const { dictionary: other } = internedWords();
   const cases: readonly {
     readonly of: string;
     readonly results: readonly Column[];
@@ -40,8 +44,13 @@ describe('chosen texts', () => {
   }[] = [
     { of: 'a column or nothing', results: [textsOf(chance, shared), constant(null)], isShared: true },
     {
+      of: 'a column without NULL or the empty string',
+      results: [{ ...textsOf(chance, shared), nulls: null }, constant('')],
+      isShared: true,
+    },
+    {
       of: 'a column or a string that it knows',
-      results: [constant(''), textsOf(chance, shared)],
+      results: [constant('neap'), textsOf(chance, shared)],
       isShared: true,
     },
     {
@@ -71,12 +80,24 @@ describe('chosen texts', () => {
         const column = texts.texts(bound, results, chosen) as Texts;
 
         const naive = Array.from(chosen, (branch, row) => valueAt(results[branch] as Column, row, 'text'));
-        assert.deepEqual(
-          Array.from(chosen, (_, row) => valueAt(column, row, 'text')),
-          naive,
-        );
+        assert.deepEqual(said(column), naive);
         assert.equal(column.dictionary === shared, isShared);
         assert.equal(column.nulls === null, !naive.includes(null));
       }
     });
+
+  it('are the same once a dictionary has got the constant that it lacked', () => {
+    const texts = new ChosenTexts(new Room(rowCount * 2));
+    const interner = internedWords();
+    const results = [textsOf(chance, interner.dictionary), constant('moon')];
+    const chosen = Uint16Array.from({ length: rowCount }, (_, row) => row % 2);
+    const before = texts.texts(bound, results, chosen) as Texts;
+    interner.number(Buffer.from('moon'));
+
+    const after = texts.texts(bound, results, chosen) as Texts;
+
+    assert.deepEqual(said(after), said(before));
+    assert.notEqual(before.dictionary, interner.dictionary);
+    assert.equal(after.dictionary, interner.dictionary);
+  });
 });
