@@ -5,10 +5,13 @@ import { systemClock } from '../base/clock.ts';
 import { makeOnlyPrivate } from '../base/private-folder.ts';
 import { afterCrashFlag, exitCodes, type Farewell } from './farewell.ts';
 
-const firstDelayMs = 200;
+const firstDelayMs = 50;
 const delayMsMax = 10_000;
-/** A server that ran this long has started well: the next failure is a new one. */
-const healthyAfterMs = 60_000;
+/**
+ * A server that ran this long has joined, replayed and served: the next failure is a new one. It was a minute, and where a server was killed twice
+ * within it, its data waited for the second delay too.
+ */
+const healthyAfterMs = 15_000;
 
 /** How native code ends: a page of a mapped file that is not there, a pointer read from one, an assertion. */
 const crashSignals: ReadonlySet<string> = new Set([
