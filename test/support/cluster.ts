@@ -123,17 +123,16 @@ export class ServerCluster {
     return this.running.map(({ process }) => new ApiClient(process.url, key));
   }
 
-  /** Resolves when each that runs knows as many active members as there are. */
+  /** Resolves when each that runs knows as many active members as there are, which may be more than when it was called: two are started at once. */
   async whenActive(): Promise<void> {
-    const count = this.running.length;
     for (const { metricsUrl, process } of this.running)
       await eventually(
         async () => {
           if (!process.running) throw new Error(`a server has ended\n${process.errors}`);
           if ((await stateOf(metricsUrl)) !== 'active') return false;
-          return (await metric(metricsUrl, 'tidebase_cluster_members{state="active"}')) === count;
+          return (await metric(metricsUrl, 'tidebase_cluster_members{state="active"}')) === this.running.length;
         },
-        () => `${count} active servers at ${metricsUrl}\n${process.errors}`,
+        () => `${this.running.length} active servers at ${metricsUrl}\n${process.errors}`,
         50,
       );
   }
