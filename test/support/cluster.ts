@@ -130,7 +130,9 @@ export class ServerCluster {
         async () => {
           if (!process.running) throw new Error(`a server has ended\n${process.errors}`);
           if ((await stateOf(metricsUrl)) !== 'active') return false;
-          return (await metric(metricsUrl, 'tidebase_cluster_members{state="active"}')) === this.running.length;
+          return (
+            (await metric(metricsUrl, 'tidebase_cluster_members{state="active"}')) === this.running.length
+          );
         },
         () => `${this.running.length} active servers at ${metricsUrl}\n${process.errors}`,
         50,
