@@ -94,9 +94,10 @@ export async function runFuzz({
     let next = from;
     const lane = async () => {
       while (next < from + requests && failures.length < failuresMax) {
+        const number = next++;
         // What earlier requests have deleted: others are to find something.
-        if (next % writtenAgainEvery === 0) await writeFirstDocuments(agent, url, headersBy.admin);
-        const request = madeRequest(makings, next++);
+        if (number % writtenAgainEvery === 0) await writeFirstDocuments(agent, url, headersBy.admin);
+        const request = madeRequest(makings, number);
         kinds.set(request.kind, (kinds.get(request.kind) ?? 0) + 1);
         const headers = { ...headersBy[request.credential], ...request.headers };
         const answer = await send(agent, url, { ...request, headers }).catch((error: Error) => error);
