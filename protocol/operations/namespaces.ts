@@ -1,7 +1,7 @@
 import * as namespace from '../namespace.ts';
 import { DELETE, GET, inNamespace, type OperationRows, PATCH, POST } from './operation-row.ts';
 
-/** What operations share that make a namespace of another one. */
+/** The fields that operations share which make a namespace of another one. */
 const ofAnother = {
   methods: POST,
   tag: 'namespaces',

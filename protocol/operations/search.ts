@@ -2,7 +2,7 @@ import * as searching from '../search.ts';
 import { sqlAnswerSchema, sqlRequestSchema } from '../sql.ts';
 import { inNamespace, type OperationRows, POST } from './operation-row.ts';
 
-/** What all of these share: they are queries of one namespace. */
+/** The fields that the rows of this file share, because each is a metered query of one namespace. */
 const asQuery = {
   tag: 'search',
   scope: 'read',

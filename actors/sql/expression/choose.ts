@@ -5,9 +5,9 @@ import type { Bound } from '../plan/bound.ts';
 import type { Room } from '../room.ts';
 
 /**
- * What CASE and COALESCE choose among texts. Where all results of a frame are codes of one dictionary already, these codes. Otherwise codes into
- * a dictionary for all results of the expression, which gets a string when a row has it. A dictionary that a thread keeps may have got a constant
- * between two frames, or before an interrupted frame is evaluated again: then the first way follows the second, once, since it loses none.
+ * What CASE and COALESCE choose among texts. Where all results of a frame are codes of one dictionary, the column has that dictionary. Otherwise it has
+ * the expression's own, which gets a string when a row has it. An expression may change once from its own to the shared one, between two frames or when
+ * an interrupted frame is evaluated again: a dictionary that a thread keeps may get a constant meanwhile, and loses no string.
  */
 export class ChosenTexts {
   readonly #chosen = new Map<Bound, TextInterner>();
