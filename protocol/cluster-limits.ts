@@ -32,6 +32,10 @@ export const clusterLimits = {
   movingFlushPasses: 3,
   /** Actors of a thread that are flushed at once before they move: each is a PUT or the build of a segment. */
   movingFlushesAtOnce: 16,
+  /** Targets that moved away earlier whose manifests are looked at before a hand-over, by thread: 16 at once, that is a second. */
+  movedLookUpsMax: 1_000,
+  /** How long what was replayed after a hand-over waits until it is flushed: until then those who waited for the hand-over are answered. */
+  recoverAfterMs: 2_000,
   /** Between two looks at the cluster view, by each server. */
   viewPollMs: 1_000,
   /** A member whose lease has not changed for so long is suspected: three renewals. */

@@ -399,6 +399,11 @@ export const logCalls = {
   flushed: 'flushed',
   /** call: [hear] → [heard], after every notice that was sent before. */
   hear: 'hear',
+  /**
+   * call: [moved-away] → [[tenantId, namespace, namespaceId], …]: targets of this thread that other servers own now, and of which the log may have
+   * records that no manifest has; `movedLookUpsMax` at most.
+   */
+  movedAway: 'moved-away',
   /** notice to the actor: [replay, record head, logId, slot, index, damage or null], body: payload. */
   replay: 'replay',
   /** call: [replay-target, tenantId, namespaceId] → [done], after replay notices with the target's records, or [failed]. */

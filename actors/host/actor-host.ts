@@ -135,13 +135,14 @@ export class ActorHost {
   /** Opens and flushes every replayed target in the background, so that the old logs are soon done with; those that come later too. */
   recover(): void {
     this.#recovers = true;
-    this.#recoverWaiting();
+    this.#recoverWaiting(0);
   }
 
-  #recoverWaiting(): void {
+  #recoverWaiting(afterMs: number): void {
     const { ownership } = this.#components;
     const targets = this.#replays.targets().filter((target) => ownership.isReady(keyOfTarget(target)));
     const recovery = {
+      afterMs,
       components: this.#components,
       recover: (target: LogTarget) => this.#recover(target),
       isOver: () => this.#draining,
@@ -174,10 +175,10 @@ export class ActorHost {
     this.#replays.drop((target) => !ownership.isReady(keyOfTarget(target)));
   }
 
-  /** Everything that has come by this placement was replayed: it may be opened. */
+  /** Everything that has come by this placement was replayed: it may be opened. Requests wait for that, so they come before recovery. */
   endReplay(placement: number): void {
     this.#components.ownership.settle(placement);
-    if (this.#recovers && !this.#draining) this.#recoverWaiting();
+    if (this.#recovers && !this.#draining) this.#recoverWaiting(limits.recoverAfterMs);
   }
 
   /** Answers a document that memory has, without a promise: by far the most frequent call. Null where the call must take the long way. */
@@ -344,7 +345,10 @@ export class ActorHost {
 
   /** Flushes what is open here and would move away with these owners: see flush-moving.ts. */
   flushMoving(owners: Owners, withinMs: number): Promise<void> {
-    return flushMoving(this.#components, [this.#namespaces, this.#tenants], { owners, withinMs });
+    const { log } = this.#components;
+    const lookUp = (target: LogTarget) => this.lookUp(target, log.logId);
+    const components = { ...this.#components, lookUp };
+    return flushMoving(components, [this.#namespaces, this.#tenants], { owners, withinMs });
   }
 
   /** Tells the log how far of it the target's manifest has, whoever owns the target now. Nothing is told of one that has none yet. */

@@ -6,6 +6,7 @@ import { isOwn } from '../../src/base/owners.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
 import { sideBySide } from '../../src/base/side-by-side.ts';
 import type { LogClient } from '../log/log-client.ts';
+import type { LogTarget } from '../log/unflushed.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 import { type Evictable, hold, type OpenActors, placementKeyOfSlot } from './open-actors.ts';
 
@@ -15,17 +16,20 @@ type Kind = Pick<OpenActors<Evictable>, 'get' | 'slots'>;
 export interface FlushMovingComponents {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly log: Pick<LogClient, 'heard'>;
+  readonly log: Pick<LogClient, 'heard' | 'movedAway'>;
+  /** Tells the log how far the target's manifest has it. */
+  readonly lookUp: (target: LogTarget) => Promise<void>;
 }
 
 /**
- * Flushes open actors that would move to other servers with these owners, so that whoever takes them over replays next to nothing. They go on
+ * Flushes open actors that would move to other servers with these owners, so that whoever takes them over replays next to nothing; and looks which
+ * targets that moved away earlier were flushed by their owners since, because one that was not is reason to read the log again from there. They go on
  * serving: what is written during one pass is flushed by the next. Resolves after the passes, or when `withinMs` are over; what is
  * not flushed by then is replayed from the log. Kinds are flushed one after the other: what namespaces report is flushed with their
  * tenants.
  */
 export async function flushMoving(
-  { clock, logger, log }: FlushMovingComponents,
+  { clock, logger, log, lookUp }: FlushMovingComponents,
   kinds: readonly Kind[],
   { owners, withinMs }: { readonly owners: Owners; readonly withinMs: number },
 ): Promise<void> {
@@ -56,8 +60,21 @@ export async function flushMoving(
           }),
         );
       }
+  };
+  const lookUpOne = async (target: LogTarget) => {
+    if (!isOver()) await lookUp(target);
+  };
+  const lookUpAll = async () =>
+    sideBySide(await log.movedAway(), limits.movingFlushesAtOnce, (target) =>
+      // What is not known to be flushed is replayed.
+      lookUpOne(target).catch((error: unknown) => {
+        logger.info('data that moved away was not looked at', { error: describeError(error) });
+      }),
+    );
+  const prepare = async () => {
+    await Promise.all([flushAll(), lookUpAll()]);
     // The barrier says what is flushed, as far as the log has heard by then.
     await log.heard();
   };
-  await settledWithin(clock, flushAll(), withinMs);
+  await settledWithin(clock, prepare(), withinMs);
 }

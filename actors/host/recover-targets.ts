@@ -12,6 +12,8 @@ export interface Recovery {
   readonly components: Pick<ActorComponents, 'clock' | 'logger' | 'ownership'>;
   /** Brings what the log has of a target into its manifest. */
   readonly recover: (target: LogTarget) => Promise<void>;
+  /** How long the first round waits, in milliseconds. */
+  readonly afterMs: number;
   /** Whether this process begins nothing more. */
   readonly isOver: () => boolean;
   /** Resolves when it begins nothing more: nobody waits for the next round then. */
@@ -23,6 +25,7 @@ export async function recoverTargets(recovery: Recovery, targets: readonly LogTa
   const { components, isOver, over } = recovery;
   const { clock, ownership } = components;
   let left = targets;
+  if (recovery.afterMs > 0) await Promise.race([clock.sleep(recovery.afterMs), over]);
   for (let delayMs = againMsMin; ; delayMs = Math.min(delayMs * 2, againMsMax)) {
     const failed: LogTarget[] = [];
     for (const target of left) {

@@ -5,6 +5,7 @@ import { encodeHead, type RecordHead } from '../../src/stored/log-object.ts';
 import type { KnownShares } from '../thread/known-shares.ts';
 import { type AppendOptions, AppendRefused, type Refusal } from './group-commit.ts';
 import type { LogPosition } from './replay.ts';
+import type { LogTarget } from './unflushed.ts';
 
 /** The log as an actor sees it: a call over the port to the log thread. */
 export interface LogClient {
@@ -33,6 +34,8 @@ export interface LogClient {
   flushed(target: { readonly tenantId: number; readonly namespaceId: string }, through: LogPosition): void;
   /** Resolves once the log has heard everything that it was told before. */
   heard(): Promise<void>;
+  /** Targets of this thread that other servers own now, and of which the log may have records that no manifest has. */
+  movedAway(): Promise<readonly LogTarget[]>;
 }
 
 export function createLogClient(
@@ -75,6 +78,11 @@ export function createLogClient(
     },
     async heard() {
       await channel.call([logCalls.hear]);
+    },
+    async movedAway() {
+      const answer = await channel.call([logCalls.movedAway]);
+      const targets = answer.head as [number, string, string][];
+      return targets.map(([tenantId, namespace, namespaceId]) => ({ tenantId, namespace, namespaceId }));
     },
   };
 }

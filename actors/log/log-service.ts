@@ -3,7 +3,6 @@ import { logCalls } from '../../protocol/messages.ts';
 import { placementKey, type Standing } from '../../protocol/placement.ts';
 import type { LogIdentity, LogStatistics, NamedLogs } from '../../protocol/worker-tasks.ts';
 import { assert, DataError, must } from '../../src/base/assert.ts';
-import { momentOf, msBetween } from '../../src/base/clock.ts';
 import { describeError } from '../../src/base/log.ts';
 import { isOwn } from '../../src/base/owners.ts';
 import {
@@ -15,7 +14,6 @@ import {
 } from '../../src/base/port-channel.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
-import { SingleFlight } from '../../src/base/single-flight.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { type Patience, patiently } from '../../src/object-store/patiently.ts';
@@ -27,6 +25,7 @@ import { HandOver } from './hand-over.ts';
 import { keepLease } from './lease.ts';
 import { LogCollection } from './log-collection.ts';
 import type { LogComponents } from './log-components.ts';
+import { OpenAnswers } from './open-answers.ts';
 import { PacedFlushes } from './paced-flushes.ts';
 import type { LogPosition } from './replay.ts';
 import { Replays } from './replays.ts';
@@ -85,7 +84,7 @@ export class LogService {
   readonly #replays: Replays;
   readonly #channels = new ActorChannels();
   readonly #handingOver = new Serial();
-  readonly #looking = new SingleFlight<string, boolean>();
+  readonly #openAnswers: OpenAnswers;
   readonly #slotBytes = new SlotBytes();
   readonly #stored = { records: 0, recordBytes: 0, groups: 0 };
   /** What was taken over from other servers since the start, and how long that took. */
@@ -124,6 +123,7 @@ export class LogService {
       if (this.#opened?.handOver.isOwn(target) === true) this.#ask(logCalls.flush, target);
     });
     this.#collection = new LogCollection(components.store);
+    this.#openAnswers = new OpenAnswers(components, () => this.#own.commit);
     this.#commitMs = options.commitMs;
     this.#isBesideOthers = options.besideOthers ?? false;
     this.#onLaterView = options.onLaterView ?? (() => {});
@@ -309,13 +309,24 @@ export class LogService {
       call: (message, respond) => {
         const [kind] = message.head as [string];
         if (kind === logCalls.append) this.#append(message, respond);
-        else if (kind === logCalls.confirmOpen) void this.#confirmOpen(respond);
-        else if (kind === logCalls.seenOpen) void this.#seenOpen(respond);
+        else if (kind === logCalls.confirmOpen) void this.#openAnswers.confirmOpen(respond);
+        else if (kind === logCalls.seenOpen) void this.#openAnswers.seenOpen(respond);
         else if (kind === logCalls.hear) respond(['heard']);
+        else if (kind === logCalls.movedAway) respond(this.#movedAway(channel()));
         else void this.#replayTarget(channel(), message, respond);
       },
       notice: (message) => this.#flushed(message),
     };
+  }
+
+  /** Targets of which the own log may have records that no manifest has, and that are other servers' now; each thread is told of its own part. */
+  #movedAway(channel: PortChannel): unknown[] {
+    const { handOver, unflushed } = this.#own;
+    return unflushed
+      .targets()
+      .filter((target) => !handOver.isOwn(target) && this.#channels.of(target) === channel)
+      .slice(0, limits.movedLookUpsMax)
+      .map(({ tenantId, namespace, namespaceId }) => [tenantId, namespace, namespaceId]);
   }
 
   #append(message: Message, respond: Respond): void {
@@ -337,30 +348,6 @@ export class LogService {
         else throw error;
       },
     );
-  }
-
-  async #confirmOpen(respond: Respond): Promise<void> {
-    try {
-      respond([(await this.#own.commit.confirmOpen()) ? 'open' : 'sealed']);
-    } catch (error) {
-      this.#components.logger.error('the own log was not looked at', { error: describeError(error) });
-      respond(['failed']);
-    }
-  }
-
-  async #seenOpen(respond: Respond): Promise<void> {
-    const { commit } = this.#own;
-    try {
-      const askedAt = momentOf(this.#components.clock);
-      // Appends are evidence too: under writes nobody has to look.
-      const isOld = msBetween(commit.seenOpen, askedAt) > limits.readEvidenceRenewMs;
-      const isOpen = !isOld || (await this.#looking.run('', () => commit.confirmOpen()));
-      const ageMs = Math.max(0, msBetween(commit.seenOpen, askedAt));
-      respond(isOpen && !commit.isSealed ? ['open', ageMs] : ['sealed']);
-    } catch (error) {
-      this.#components.logger.error('the own log was not looked at', { error: describeError(error) });
-      respond(['failed']);
-    }
   }
 
   #flushed(message: Message): void {

@@ -62,6 +62,7 @@ function plainLog(): LogClient {
     seenOpen: async () => 0,
     replayTarget: async () => {},
     heard: async () => {},
+    movedAway: async () => [],
     flushed: (_target, through) => {
       flushedThrough = through.slot;
     },
