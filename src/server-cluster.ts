@@ -94,6 +94,7 @@ export class ServerCluster {
   #stopKeeping = () => {};
   #isEnding = false;
   #joinedMs = 0;
+  #returns = false;
 
   constructor(parts: ServerClusterParts) {
     this.#parts = parts;
@@ -154,6 +155,7 @@ export class ServerCluster {
     const { logId } = joined.identity;
     this.#self.logId = logId;
     this.#joinedMs = systemClock.monotonic();
+    this.#returns = joined.returns;
     this.#threads = threads;
     const components = { store, clock: systemClock, random: systemRandom, logger };
     const adopting = (adopt: (standing: Standing) => Promise<unknown>) => async (view: ClusterView) => {
@@ -304,9 +306,11 @@ export class ServerCluster {
 
   /**
    * What a server does before it becomes active: others flush what it will own, and reads of processes that were sealed before it came are
-   * waited out. Afterwards clients would wait for that, and until then others answer them.
+   * waited out. Afterwards clients would wait for that, and until then others answer them. Where nobody else has come to own it since this server's
+   * process before, nobody answers until then either: the sooner this one is active the better.
    */
   async #prepare(): Promise<void> {
+    if (this.#returns) return;
     const leftMs = this.#joinedMs + limits.readsOutliveSealMs - systemClock.monotonic();
     await Promise.all([this.#others.prepare(), systemClock.sleep(Math.max(0, leftMs))]);
   }

@@ -96,10 +96,16 @@ export class HandOver {
     return this.#isSettled;
   }
 
+  /** Whether anything is this server's now: nothing is while it joins, or leaves. */
+  get ownsAny(): boolean {
+    const { servers, self } = this.#standing.owners;
+    return servers.includes(self);
+  }
+
   /** Whether nothing can have come since the last settled placement: nobody has gone, and this server has been there all the time. */
   get nothingHasCome(): boolean {
     const { servers, self } = this.#standing.owners;
-    if (!servers.includes(self)) return true;
+    if (!this.ownsAny) return true;
     return (
       this.#isSettled &&
       this.#chain.every(

@@ -72,6 +72,8 @@ export class Replays {
     this.#begin(channel);
     const [settled] = handOver.chain;
     if (!handOver.isSettled || settled === undefined) return;
+    // One that is joining owns nothing yet: others' logs would be read for nobody, while clients wait for it to become active.
+    if (!handOver.ownsAny) return channel.notify([logCalls.replayEnd, settled.placement]);
     const concerns = (target: LogTarget) =>
       handOver.isOwn(target) && !handOver.hasCome(target) && channels.of(target) === channel;
     await this.#replayAll(

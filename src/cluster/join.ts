@@ -24,6 +24,8 @@ export interface Joined {
   readonly standing: Standing;
   /** Logs of this server's own earlier processes that this start sealed; none where another server may have owned their data since. */
   readonly predecessors: readonly string[];
+  /** Whether an earlier process of this server owned its part until this start sealed its log: nobody else has answered for that part since. */
+  readonly returns: boolean;
 }
 
 /** This process can't be a member beside those that live. The message says what an operator can do about it. */
@@ -46,12 +48,14 @@ export async function joinCluster(
 ): Promise<Joined> {
   const { clock, random } = components;
   let predecessors: readonly string[] = [];
+  let returns = false;
   let logId = '';
   const joined = await changeView(components, (view) => {
     // Another one each time: a change whose outcome was not known may still come to be, and is then sealed like any other.
     logId = newLogId(clock, random);
     const isAlone = view.members.every((member) => member.serverId === serverId);
     predecessors = isAlone ? view.members.map((member) => member.logId) : [];
+    returns = view.members.some((member) => member.serverId === serverId && member.state === 'active');
     return planJoin(components, view, { logId, serverId, address, protocol: ownProtocol });
   });
   const view = must(joined, 'a view that names this process');
@@ -60,6 +64,7 @@ export async function joinCluster(
     view,
     standing: must(standingOf(view, logId), 'a view that names this process'),
     predecessors,
+    returns,
   };
 }
 

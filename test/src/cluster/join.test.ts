@@ -170,6 +170,20 @@ test('nobody joins beside a server that is alone: one that lives is in the way, 
   );
 });
 
+test('whose process before owned its part returns; whose was still joining, or was removed before, does not', async () => {
+  const besideOthers = true;
+  const first = await join('a', { besideOthers });
+  const joining = await join('b', { besideOthers });
+  const stillJoining = await join('b', { besideOthers });
+  const returning = await join('a', { besideOthers });
+
+  assert.deepEqual(
+    [first, joining, stillJoining, returning].map(({ returns }) => returns),
+    [false, false, false, true],
+  );
+  assert.deepEqual(returning.predecessors, [], 'b has heard of it and may change what it owned');
+});
+
 test('a server of versions that this one does not speak is named, and not joined', async () => {
   await join('a');
   const { etag } = await loadView(truth);
