@@ -64,7 +64,7 @@ export class TopRows {
   readonly #late: ByCodes;
   /** The frame's outputs, once a row of it is kept. */
   #shown: readonly Column[] | null = null;
-  /** Memory for the rows that `#alike` picks: those of one key are picked from those of the key before. */
+  /** Memory for the rows that `#notWorse` picks: those of one key are picked from those of the key before. */
   readonly #same: [Int32Array, Int32Array] = [new Int32Array(0), new Int32Array(0)];
 
   /** `wanted`: how many rows, after `offset` others. */
@@ -122,18 +122,17 @@ export class TopRows {
     if (from === rows.length) return;
     const orders: Column[] = [];
     let left = rows.subarray(from);
-    let mayBeBetter = this.#worst === null;
+    let isAnyBetter = this.#worst === null;
     for (const [at, { expression }] of this.#orderBy.entries()) {
       const order = yield* evaluated(() => this.#evaluator.evaluate(expression, frame));
       orders.push(order);
-      if (mayBeBetter || this.#worst === null) continue;
-      const alike = this.#alike(order, at, { rows: left, other: this.#worst.keys[at] as Key });
-      mayBeBetter = alike === null;
-      left = alike ?? left;
+      if (isAnyBetter || this.#worst === null) continue;
+      const other = this.#worst.keys[at] as Key;
+      ({ rows: left, isAnyBetter } = this.#notWorse(order, at, { rows: left, other }));
       // Later keys are not even evaluated: of a million groups that are ordered by their counts, few are looked at further.
       if (left.length === 0) return;
     }
-    if (!mayBeBetter && this.#worst !== null) return;
+    if (!isAnyBetter) return;
     this.#shown = null;
     for (let next = 0; next < left.length && !this.isComplete; ) {
       const start = next;
@@ -145,81 +144,58 @@ export class TopRows {
     this.#shown = null;
   }
 
-  /**
-   * Picks the rows whose key is the same as that of the last wanted row, of rows whose earlier keys are the same as that row's; null where
-   * some row's comes before it.
-   */
-  #alike(
+  /** Picks the rows whose key is the same as that of the last wanted row or comes before it, of rows whose earlier keys are the same as that row's. */
+  #notWorse(
     column: Column,
     at: number,
     { rows, other }: { readonly rows: Int32Array; readonly other: Key },
-  ): Int32Array | null {
+  ): NotWorse {
     const order = this.#orderBy[at] as BoundOrder;
     if (column.kind === 'constant') {
       const compared = compareKeys(keyAt(column, 0), other, order);
-      return compared < 0 ? null : compared === 0 ? rows : rows.subarray(0, 0);
+      return { rows: compared > 0 ? rows.subarray(0, 0) : rows, isAnyBetter: compared < 0 };
     }
-    const same = this.#otherThan(rows);
+    const picked = this.#otherThan(rows);
+    if (column.kind === 'numbers' && typeof other === 'number')
+      return notWorseNumbers(column, { rows, other, order, picked });
+    if (column.kind === 'texts' && other instanceof Buffer && at === 0)
+      return this.#notWorseTexts(column, { rows, other, order, picked });
     let count = 0;
-    if (column.kind === 'numbers' && typeof other === 'number') {
-      const { values, nulls } = column;
-      const { descending, nullsFirst } = order;
-      for (let i = 0; i < rows.length; i++) {
-        const row = rows[i] as number;
-        if (nulls !== null && nulls[row] === 1) {
-          if (nullsFirst) return null;
-          continue;
-        }
-        const value = values[row] as number;
-        if (descending ? value > other : value < other) return null;
-        same[count] = row;
-        count += Number(value === other);
-      }
-    } else if (column.kind === 'texts' && other instanceof Buffer && at === 0) {
-      return this.#alikeTexts(column, { rows, other, order, same });
-    } else {
-      for (let i = 0; i < rows.length; i++) {
-        const row = rows[i] as number;
-        const compared = this.#compareAt(column, row, { other, at, order });
-        if (compared < 0) return null;
-        same[count] = row;
-        count += Number(compared === 0);
-      }
+    let isAnyBetter = false;
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      const compared = this.#compareAt(column, row, { other, at, order });
+      picked[count] = row;
+      count += Number(compared <= 0);
+      if (compared < 0) isAnyBetter = true;
     }
-    return same.subarray(0, count);
+    return { rows: picked.subarray(0, count), isAnyBetter };
   }
 
-  /** Picks as `#alike` does, by texts that are the first key. One that once came too late always does: the last wanted row only moves up. */
-  #alikeTexts(
+  /** Picks as `#notWorse` does, by texts that are the first key. One that once came too late always does: the last wanted row only moves up. */
+  #notWorseTexts(
     { codes, dictionary, nulls }: Texts,
-    {
-      rows,
-      other,
-      order,
-      same,
-    }: {
-      readonly rows: Int32Array;
-      readonly other: Buffer;
-      readonly order: BoundOrder;
-      readonly same: Int32Array;
-    },
-  ): Int32Array | null {
+    { rows, other, order, picked }: Picking<Buffer>,
+  ): NotWorse {
     const late = this.#late.of(dictionary, dictionary.count);
     let count = 0;
+    let isAnyBetter = false;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
       if (nulls !== null && nulls[row] === 1) {
-        if (order.nullsFirst) return null;
+        if (!order.nullsFirst) continue;
+        isAnyBetter = true;
+        picked[count++] = row;
         continue;
       }
       const code = codes[row] as number;
       if (late[code] === 1) continue;
       const compared = compareText(dictionary, code, other, order);
-      if (compared < 0) return null;
       if (compared > 0) late[code] = 1;
-      else same[count++] = row;
+      else picked[count++] = row;
+      if (compared < 0) isAnyBetter = true;
     }
-    return same.subarray(0, count);
+    return { rows: picked.subarray(0, count), isAnyBetter };
   }
 
   #otherThan(rows: Int32Array): Int32Array {
@@ -341,6 +317,44 @@ export class TopRows {
       ? this.#compareText(column, column.codes[row] as number, { other, at, order })
       : compareKeys(keyAt(column, row), other, order);
   }
+}
+
+/** Rows whose key is the same as that of the last wanted row or comes before it, and whether any does. */
+interface NotWorse {
+  readonly rows: Int32Array;
+  readonly isAnyBetter: boolean;
+}
+
+interface Picking<Other> {
+  readonly rows: Int32Array;
+  /** The key of the last wanted row. */
+  readonly other: Other;
+  readonly order: BoundOrder;
+  /** Where rows are put that are picked. */
+  readonly picked: Int32Array;
+}
+
+function notWorseNumbers(
+  { values, nulls }: Extract<Column, { kind: 'numbers' }>,
+  { rows, other, order: { descending, nullsFirst }, picked }: Picking<number>,
+): NotWorse {
+  let count = 0;
+  let better = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    if (nulls !== null && nulls[row] === 1) {
+      if (!nullsFirst) continue;
+      better++;
+      picked[count++] = row;
+      continue;
+    }
+    const value = values[row] as number;
+    const isBefore = descending ? value > other : value < other;
+    picked[count] = row;
+    count += Number(isBefore || value === other);
+    better += Number(isBefore);
+  }
+  return { rows: picked.subarray(0, count), isAnyBetter: better > 0 };
 }
 
 function keyAt(column: Column, row: number): Key {
