@@ -302,7 +302,7 @@ const rows: Readonly<Record<string, ToolRow>> = {
     description:
       'Runs one SELECT over the table docs, whose columns are id and the top-level keys of meta; the text is no column. SHOW COLUMNS ' +
       'lists them with their types: call it first. WHERE, GROUP BY, HAVING, ORDER BY, LIMIT and OFFSET; COUNT, SUM, AVG, MIN, MAX, ' +
-      "COUNT(DISTINCT x); LIKE, IN, CASE, COALESCE, LENGTH, DATE_TRUNC, REGEXP_REPLACE; + and -. In WHERE, contains(text, 'words') " +
+      "COUNT(DISTINCT x); LIKE, IN, CASE, COALESCE, LENGTH, DATE_TRUNC, EXTRACT, REGEXP_REPLACE; + and -. In WHERE, contains(text, 'words') " +
       "asks the text for a literal, ignoring case, and grep(text, 'regex') for an RE2 regex; join them by AND and OR. For ids below a " +
       "folder: id LIKE 'src/%'. No joins, subqueries, multiplication or division. Where next is there, rows were cut: call again with " +
       `the same sql and cursor. ${untrusted}`,

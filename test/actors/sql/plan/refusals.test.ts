@@ -1,8 +1,8 @@
 /** What is wrong with a statement, where it stands, and what to write instead. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { functionNames } from '../../../../actors/sql/parse/keywords.ts';
 import { parseSql } from '../../../../actors/sql/parse/parser.ts';
+import { functions } from '../../../../actors/sql/parse/syntax.ts';
 import { bindSelect } from '../../../../actors/sql/plan/bind.ts';
 import type { SqlColumn } from '../../../../actors/sql/plan/bound.ts';
 import { locating } from '../../../../actors/sql/sql-error.ts';
@@ -193,7 +193,7 @@ test('what is too deep, too long or too often is refused by its limit', () => {
 test('the tool for agents names every function', () => {
   const description = tools.get('sql_query')?.description ?? '';
 
-  const unnamed = [...functionNames.values()].filter((name) => !description.includes(name.toUpperCase()));
+  const unnamed = functions.filter((name) => !description.includes(name.toUpperCase()));
 
   assert.deepEqual(unnamed, [], 'the description of sql_query in protocol/mcp-tools.ts leaves them out');
 });
