@@ -34,6 +34,8 @@ export const clusterLimits = {
   movingFlushesAtOnce: 16,
   /** Targets that moved away earlier whose manifests are looked at before a hand-over, by thread: 16 at once, that is a second. */
   movedLookUpsMax: 1_000,
+  /** How long they are looked at: what is not known to be flushed costs a replay, which takes less. */
+  movedLookUpsMsMax: 1_000,
   /** How long what was replayed after a hand-over waits until it is flushed: until then those who waited for the hand-over are answered. */
   recoverAfterMs: 2_000,
   /** Between two looks at the cluster view, by each server. */

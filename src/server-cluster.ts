@@ -306,12 +306,12 @@ export class ServerCluster {
 
   /**
    * What a server does before it becomes active: others flush what it will own, and reads of processes that were sealed before it came are
-   * waited out. Afterwards clients would wait for that, and until then others answer them. Where nobody else has come to own it since this server's
-   * process before, nobody answers until then either: the sooner this one is active the better.
+   * waited out. Afterwards clients would wait for that, and until then others answer them. Where this server's process before owned its part until
+   * this one joined, nobody answers for that part before those reads are over: the sooner this one is active the better.
    */
   async #prepare(): Promise<void> {
-    if (this.#returns) return;
     const leftMs = this.#joinedMs + limits.readsOutliveSealMs - systemClock.monotonic();
+    if (this.#returns && leftMs > 0) return;
     await Promise.all([this.#others.prepare(), systemClock.sleep(Math.max(0, leftMs))]);
   }
 

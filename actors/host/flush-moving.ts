@@ -61,18 +61,18 @@ export async function flushMoving(
         );
       }
   };
+  // What is not known to be flushed is replayed.
+  const notLookedAt = (error: unknown) =>
+    logger.info('data that moved away was not looked at', { error: describeError(error) });
+  const lookMs = Math.min(withinMs, limits.movedLookUpsMsMax);
+  const lookUntilMs = clock.monotonic() + lookMs;
   const lookUpOne = async (target: LogTarget) => {
-    if (!isOver()) await lookUp(target);
+    if (clock.monotonic() < lookUntilMs) await lookUp(target).catch(notLookedAt);
   };
-  const lookUpAll = async () =>
-    sideBySide(await log.movedAway(), limits.movingFlushesAtOnce, (target) =>
-      // What is not known to be flushed is replayed.
-      lookUpOne(target).catch((error: unknown) => {
-        logger.info('data that moved away was not looked at', { error: describeError(error) });
-      }),
-    );
+  const lookUpAll = async () => sideBySide(await log.movedAway(), limits.movingFlushesAtOnce, lookUpOne);
   const prepare = async () => {
-    await Promise.all([flushAll(), lookUpAll()]);
+    // A look may wait for a tenant's owner that has just died.
+    await Promise.all([flushAll(), settledWithin(clock, lookUpAll().catch(notLookedAt), lookMs)]);
     // The barrier says what is flushed, as far as the log has heard by then.
     await log.heard();
   };

@@ -102,6 +102,11 @@ export class HandOver {
     return servers.includes(self);
   }
 
+  /** Whether something may have been this server's in all placements since the last settled one: else all that is has come. */
+  get ownedAny(): boolean {
+    return this.#chain.every(({ servers, self }) => servers.includes(self));
+  }
+
   /** Whether nothing can have come since the last settled placement: nobody has gone, and this server has been there all the time. */
   get nothingHasCome(): boolean {
     const { servers, self } = this.#standing.owners;
@@ -185,8 +190,11 @@ export class HandOver {
   #noteSeals({ removed, logs }: Standing): void {
     for (const { logId } of removed) this.#noteSeal(logId);
     for (const logId of this.#tails.keys()) if (!logs.includes(logId)) this.#tails.delete(logId);
-    for (const known of [this.#sealKnownMs, this.#reached])
-      for (const logId of known.keys()) if (!logs.includes(logId)) known.delete(logId);
+    // A view may name a log no more before reads of its process are over.
+    for (const [logId, knownMs] of this.#sealKnownMs)
+      if (!logs.includes(logId) && this.#readsLastMs(knownMs) <= 0) this.#sealKnownMs.delete(logId);
+    for (const logId of this.#reached.keys())
+      if (!logs.includes(logId) && !this.#sealKnownMs.has(logId)) this.#reached.delete(logId);
   }
 
   #noteSeal(logId: string): void {
@@ -197,8 +205,12 @@ export class HandOver {
   #sealWaitMs(): number {
     const { placement } = this.#standing.owners;
     const waitedFor = [...this.#sealKnownMs].filter(([logId]) => this.#reached.get(logId) !== placement);
-    const lastMs = Math.max(...waitedFor.map(([, knownMs]) => knownMs));
-    return lastMs + this.#options.readsOutliveSealMs - this.#components.clock.monotonic();
+    return this.#readsLastMs(Math.max(...waitedFor.map(([, knownMs]) => knownMs)));
+  }
+
+  /** How long a process may still answer reads whose log is known to be sealed since then. */
+  #readsLastMs(sealKnownMs: number): number {
+    return sealKnownMs + this.#options.readsOutliveSealMs - this.#components.clock.monotonic();
   }
 }
 

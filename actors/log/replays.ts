@@ -50,8 +50,8 @@ export class Replays {
     const { placement } = handOver.standing.owners;
     for (const channel of channels.all()) this.#begin(channel);
     const deliverTo = (head: RecordHead) => (isOver() || !handOver.hasCome(head) ? null : channels.of(head));
-    // Of a log that was sealed meanwhile somebody has to know when it is done with.
-    const unread = sealedLogs.unread
+    // Of a log that was sealed meanwhile somebody has to know when it is done with: one of those who own something.
+    const unread = (handOver.ownsAny ? sealedLogs.unread : [])
       .filter(({ logId }) => !logs.some((log) => log.logId === logId))
       .map(({ logId, sealSeq }) => ({ logId, after: 0, through: sealSeq - 1 }));
     const own = handOver.nothingHasCome ? [] : [this.#ownLog];
@@ -72,8 +72,8 @@ export class Replays {
     this.#begin(channel);
     const [settled] = handOver.chain;
     if (!handOver.isSettled || settled === undefined) return;
-    // One that is joining owns nothing yet: others' logs would be read for nobody, while clients wait for it to become active.
-    if (!handOver.ownsAny) return channel.notify([logCalls.replayEnd, settled.placement]);
+    // For one that joins others' logs would be read for nobody, while clients wait for it to become active.
+    if (!handOver.ownedAny) return channel.notify([logCalls.replayEnd, settled.placement]);
     const concerns = (target: LogTarget) =>
       handOver.isOwn(target) && !handOver.hasCome(target) && channels.of(target) === channel;
     await this.#replayAll(

@@ -26,7 +26,7 @@ export interface MembershipComponents extends ViewComponents {
   readonly reachability?: (logId: string) => Reachability | null;
   /** Tells the other members of a view that was made here, which is sooner than they would find it. */
   readonly push?: (view: ClusterView) => void;
-  /** Has the other members flush what this one will own, or gives that up after a while. Never rejects. */
+  /** Has the other members flush what this one will own, or gives that up after a while; does nothing where nobody else has come to own it. Never rejects. */
   readonly prepare?: () => Promise<void>;
 }
 

@@ -5,7 +5,7 @@
  * | change | who makes it |
  * |---|---|
  * | enter | a process that starts; the logs of its own server's earlier processes are sealed before |
- * | activate | a process that has entered beside others, once it has warmed what it will own |
+ * | activate | a process that has entered beside others, once others have flushed what it will own |
  * | leave | a process that is asked to stop beside others |
  * | remove | anybody who has seen the seal of a member's log: its evictor, or who finishes what that one began; a leaver itself |
  * | forget | anybody, of logs whose records are all in manifests |

@@ -59,6 +59,23 @@ test('looks at what moved away end when the time is over', async () => {
   assert.equal(looks, 10 * limits.movingFlushesAtOnce);
 });
 
+test('a look that hangs, or a log that does not say what moved, holds up nothing for longer than looks may take', async () => {
+  const told: string[] = [];
+  const heard = async () => void told.push('heard');
+  const hanging = { movedAway: async () => [target('a')], heard };
+  const silent = { movedAway: () => Promise.reject(new Error('the log is away')), heard };
+  const moving = { owners, withinMs: limits.leaveFlushMs };
+  const lookUp = () => new Promise<void>(() => {});
+  const beganMs = clock.monotonic();
+
+  await clock.run(flushMoving({ clock, logger: quiet, log: hanging, lookUp }, [], moving));
+  assert.equal(clock.monotonic() - beganMs, limits.movedLookUpsMsMax);
+  await clock.run(flushMoving({ clock, logger: quiet, log: silent, lookUp }, [], moving));
+
+  assert.deepEqual(told, ['heard', 'heard']);
+  assert.equal(clock.monotonic() - beganMs, limits.movedLookUpsMsMax);
+});
+
 test('what moved away is what other servers own now and the log had last', async () => {
   const store = new MemoryObjectStore();
   const process = await clock.run(InProcess.start({ store, clock, random: seededBytes(1) }));

@@ -111,6 +111,25 @@ test('after a seal reads of its process are waited out', async () => {
   assert.ok(clock.monotonic() - beganAt >= limits.readsOutliveSealMs);
 });
 
+test('they are also where the view forgets the log meanwhile, and no longer', async () => {
+  await header(1, 2);
+  const over = handOver(standing(2, ['a', 'b'], [other]));
+  over.settled();
+  const sealSeq = await sealLog(store, seededBytes(2), { logId: other, placement: 3 });
+  over.adopt({ ...standing(3, ['a']), removed: [{ logId: other, sealSeq }], logs: ['a'.repeat(30), other] });
+  const beganAt = clock.monotonic();
+  await clock.run(over.whenEnded());
+
+  over.adopt({ ...standing(3, ['a']), version: 4 });
+  await clock.run(over.whenUnread(() => false));
+  assert.ok(clock.monotonic() - beganAt >= limits.readsOutliveSealMs);
+
+  over.adopt({ ...standing(3, ['a']), version: 5 });
+  const endedAt = clock.monotonic();
+  await clock.run(over.whenUnread(() => false));
+  assert.equal(clock.monotonic(), endedAt);
+});
+
 test('nobody waits for reads of a sealed process whose taking over is over', async () => {
   const over = handOver(standing(2, ['a', 'b'], [other]));
   over.settled();
@@ -143,6 +162,18 @@ test('reads of a process that had reached the placement before its seal are not 
   await clock.run(over.whenUnread(() => false));
 
   assert.ok(clock.monotonic() - beganAt < limits.readsOutliveSealMs);
+});
+
+test('who has owned nothing since the last settled placement has only what has come', () => {
+  const over = handOver(standing(1, ['b'], [other]));
+  over.settled();
+  assert.deepEqual([over.ownsAny, over.ownedAny], [false, false]);
+
+  over.adopt(standing(2, ['a', 'b'], [other]));
+  assert.deepEqual([over.ownsAny, over.ownedAny], [true, false]);
+
+  over.settled();
+  assert.deepEqual([over.ownsAny, over.ownedAny], [true, true]);
 });
 
 test('what left and came back between two settlements has come', () => {
