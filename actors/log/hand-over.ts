@@ -147,6 +147,19 @@ export class HandOver {
       await this.#components.clock.sleep(Math.min(waitMs, limits.barrierLookEveryMs));
   }
 
+  /**
+   * Resolves when a member that is joining had time to become active, while reads of a sealed process are waited out anyway; soon where it is over. Where it
+   * is that server's next process it takes over what has come, and logs would be read for nobody, beside its own reading of them.
+   */
+  async whenJoined(isOver: () => boolean): Promise<void> {
+    const { clock } = this.#components;
+    const { logs, others, removed } = this.#standing;
+    const isAnyJoining = logs.length > 1 + others.length + removed.length;
+    if (!isAnyJoining) return;
+    const untilMs = clock.monotonic() + Math.min(limits.joinAwaitedMs, this.#sealWaitMs());
+    while (clock.monotonic() < untilMs && !isOver()) await clock.sleep(limits.barrierLookEveryMs);
+  }
+
   /** The logs of others in which records of targets that are this server's may be, oldest first. */
   logs(): readonly LogToReplay[] {
     const { removed, logs } = this.#standing;

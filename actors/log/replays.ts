@@ -48,6 +48,8 @@ export class Replays {
     const { channels, sealedLogs } = this.#parts;
     const { handOver } = this.#parts.own();
     const { placement } = handOver.standing.owners;
+    await handOver.whenJoined(isOver);
+    if (isOver()) return;
     for (const channel of channels.all()) this.#begin(channel);
     const deliverTo = (head: RecordHead) => (isOver() || !handOver.hasCome(head) ? null : channels.of(head));
     // Of a log that was sealed meanwhile somebody has to know when it is done with: one of those who own something.

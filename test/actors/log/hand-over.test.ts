@@ -130,6 +130,30 @@ test('they are also where the view forgets the log meanwhile, and no longer', as
   assert.equal(clock.monotonic(), endedAt);
 });
 
+test('what comes from a sealed log is left to one that is joining for a moment, while its reads are waited out anyway', async () => {
+  const over = handOver(standing(2, ['a', 'b'], [other]));
+  over.settled();
+  const joining = { ...standing(3, ['a']), logs: ['a'.repeat(30), other, 'c'.repeat(30)] };
+  const beganAt = clock.monotonic();
+  over.adopt(joining);
+  await clock.run(over.whenJoined(() => false));
+  assert.equal(clock.monotonic(), beganAt, 'nothing is sealed');
+
+  const removed = [{ logId: other, sealSeq: 1 }];
+  over.adopt({ ...standing(3, ['a']), version: 4, removed, logs: ['a'.repeat(30), other] });
+  await clock.run(over.whenJoined(() => false));
+  assert.equal(clock.monotonic(), beganAt, 'nobody is joining');
+
+  over.adopt({ ...joining, version: 5, removed });
+  await clock.run(over.whenJoined(() => false));
+  assert.equal(clock.monotonic() - beganAt, limits.joinAwaitedMs);
+  await clock.run(over.whenJoined(() => clock.monotonic() - beganAt >= limits.joinAwaitedMs + 100));
+  assert.equal(clock.monotonic() - beganAt, limits.joinAwaitedMs + 100, 'it is over');
+  await clock.run(over.whenUnread(() => false));
+  await clock.run(over.whenJoined(() => false));
+  assert.equal(clock.monotonic() - beganAt, limits.readsOutliveSealMs, 'nothing is waited for any more');
+});
+
 test('nobody waits for reads of a sealed process whose taking over is over', async () => {
   const over = handOver(standing(2, ['a', 'b'], [other]));
   over.settled();
