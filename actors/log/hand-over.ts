@@ -96,12 +96,6 @@ export class HandOver {
     return this.#isSettled;
   }
 
-  /** Whether anything is this server's now: nothing is while it joins, or leaves. */
-  get ownsAny(): boolean {
-    const { servers, self } = this.#standing.owners;
-    return servers.includes(self);
-  }
-
   /** Whether something may have been this server's in all placements since the last settled one: else all that is has come. */
   get ownedAny(): boolean {
     return this.#chain.every(({ servers, self }) => servers.includes(self));
@@ -110,7 +104,7 @@ export class HandOver {
   /** Whether nothing can have come since the last settled placement: nobody has gone, and this server has been there all the time. */
   get nothingHasCome(): boolean {
     const { servers, self } = this.#standing.owners;
-    if (!this.ownsAny) return true;
+    if (!servers.includes(self)) return true;
     return (
       this.#isSettled &&
       this.#chain.every(

@@ -209,7 +209,7 @@ export class LogService {
     this.#sealedLogs.adopt(standing.removed);
     const isMoved = handOver.adopt(standing);
     commit.adopt(standing.owners);
-    if (isMoved || this.#sealedLogs.unread.length > 0) void this.#handingOver.run(() => this.#takeOver());
+    if (isMoved) void this.#handingOver.run(() => this.#takeOver());
   }
 
   /** Replays what has come with the present placement; tried again while logs can't be read, given up where there is a later placement. */
@@ -375,13 +375,29 @@ export class LogService {
     this.#stopHousekeeping();
     this.#nextHousekeepingBytes =
       this.#slotBytes.total + this.#limits.logAboveFloorBytesMax * housekeepingShare;
-    this.#askForFlushes();
-    void this.#tidy()
+    void this.#readSealed()
+      .then(() => {
+        if (!this.#draining) this.#askForFlushes();
+        return this.#tidy();
+      })
       .then(() => this.#collect())
       .then(() => {
         this.#housekeeping = false;
         if (!this.#draining) this.#scheduleHousekeeping();
       });
+  }
+
+  /**
+   * Reads sealed logs of which this server says when they are done with, and which it has not read to take something over. Only now: while
+   * data moves clients wait for the same store. What fails is read by the next round.
+   */
+  async #readSealed(): Promise<void> {
+    try {
+      await this.#replays.targetsOf((logId) => this.#finishes(logId));
+    } catch (error) {
+      if (!mayPass(error)) throw error;
+      this.#components.logger.error('a sealed log was not read', { error: describeError(error) });
+    }
   }
 
   /** Ends logs that nobody needs and raises the floor. What fails is done by the next round, or by the next process. */

@@ -45,25 +45,28 @@ export class Replays {
 
   /** What has come with the present placement, to all threads; with that it is settled, unless it is over before. */
   async whatCame(logs: readonly LogToReplay[], isOver: () => boolean): Promise<void> {
-    const { channels, sealedLogs } = this.#parts;
+    const { channels } = this.#parts;
     const { handOver } = this.#parts.own();
     const { placement } = handOver.standing.owners;
     await handOver.whenJoined(isOver);
     if (isOver()) return;
     for (const channel of channels.all()) this.#begin(channel);
     const deliverTo = (head: RecordHead) => (isOver() || !handOver.hasCome(head) ? null : channels.of(head));
-    // Of a log that was sealed meanwhile somebody has to know when it is done with: one of those who own something.
-    const unread = (handOver.ownsAny ? sealedLogs.unread : [])
-      .filter(({ logId }) => !logs.some((log) => log.logId === logId))
-      .map(({ logId, sealSeq }) => ({ logId, after: 0, through: sealSeq - 1 }));
     const own = handOver.nothingHasCome ? [] : [this.#ownLog];
     const concerns = (target: LogTarget) => handOver.hasCome(target);
     // At the start there is no thread yet: each hears everything when it is attached.
-    if (!channels.isEmpty) await this.#replayAll([...logs, ...unread, ...own], { concerns, deliverTo });
+    if (!channels.isEmpty) await this.#replayAll([...logs, ...own], { concerns, deliverTo });
     await handOver.whenUnread(isOver);
     if (isOver()) return;
     handOver.settled();
     for (const channel of channels.all()) channel.notify([logCalls.replayEnd, placement]);
+  }
+
+  /** Reads those sealed logs that nobody here has read yet, to know their targets. */
+  async targetsOf(isWanted: (logId: string) => boolean): Promise<void> {
+    const unread = this.#parts.sealedLogs.unread.filter(({ logId }) => isWanted(logId));
+    const logs = unread.map(({ logId, sealSeq }) => ({ logId, after: 0, through: sealSeq - 1 }));
+    await this.#replayAll(logs, { concerns: () => false, deliverTo: () => null });
   }
 
   /** Everything that is settled, to a thread that has just begun. What has come since follows with its placement. */
