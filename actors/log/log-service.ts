@@ -393,7 +393,7 @@ export class LogService {
    */
   async #readSealed(): Promise<void> {
     try {
-      await this.#replays.targetsOf((logId) => this.#finishes(logId));
+      await this.#replays.readUnread((logId) => this.#finishes(logId));
     } catch (error) {
       if (!mayPass(error)) throw error;
       this.#components.logger.error('a sealed log was not read', { error: describeError(error) });

@@ -63,7 +63,7 @@ export class Replays {
   }
 
   /** Reads those sealed logs that nobody here has read yet, to know their targets. */
-  async targetsOf(isWanted: (logId: string) => boolean): Promise<void> {
+  async readUnread(isWanted: (logId: string) => boolean): Promise<void> {
     const unread = this.#parts.sealedLogs.unread.filter(({ logId }) => isWanted(logId));
     const logs = unread.map(({ logId, sealSeq }) => ({ logId, after: 0, through: sealSeq - 1 }));
     await this.#replayAll(logs, { concerns: () => false, deliverTo: () => null });
