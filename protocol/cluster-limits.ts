@@ -18,7 +18,7 @@ export const clusterLimits = {
   readEvidenceRenewMs: 400,
   /** Nobody takes over from a sealed log sooner: what its process knew may be read until then, and clocks do not go alike. */
   readsOutliveSealMs: 1_200,
-  /** How long a server that would take over from a sealed log leaves it to one that is joining to do so: its start has ended, and it needs one view more. */
+  /** How long a server that would take over from a sealed log leaves that to one that is joining: where the log was its own, it is active within that time. */
   joinAwaitedMs: 500,
   /** How long a request waits for what comes from another server: a view, its barriers, and what they leave behind. */
   handOverWaitMs: 2_000,

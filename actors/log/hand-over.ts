@@ -96,7 +96,7 @@ export class HandOver {
     return this.#isSettled;
   }
 
-  /** Whether something may have been this server's in all placements since the last settled one: else all that is has come. */
+  /** Whether this server has owned a part in all placements since the last settled one. If it has not, all that it owns now has come. */
   get ownedAny(): boolean {
     return this.#chain.every(({ servers, self }) => servers.includes(self));
   }
@@ -142,8 +142,8 @@ export class HandOver {
   }
 
   /**
-   * Resolves when a member that is joining had time to become active, while reads of a sealed process are waited out anyway; soon where it is over. Where it
-   * is that server's next process it takes over what has come, and logs would be read for nobody, beside its own reading of them.
+   * Resolves when a member that is joining has had time to become active, and at once where no reads of a sealed process are waited out. Where the joining process
+   * is the next one of the server whose log was sealed, it takes over what has come here, and reading that log here would only slow its own reading of it.
    */
   async whenJoined(isOver: () => boolean): Promise<void> {
     const { clock } = this.#components;
