@@ -187,6 +187,9 @@ function mutated(draw: Drawing, text: string): string {
   return characters.join('');
 }
 
+/** Each counts as 3,000 steps of RE2's program, of which a pattern may have `patternInstructionsMax`. */
+const unicodeClassesMax = 6;
+
 const regexMakers: Makers = {
   quoted: (draw) => quoted(draw.piece(4, 40)),
   classes: (draw) => withClasses(draw, draw.piece(5, 25)),
@@ -217,8 +220,12 @@ const regexMakers: Makers = {
   },
   'over lines': (draw) => around(draw, '(?s)', draw.chance.pick(['.*', '.*?', '.+', '.{0,80}'])),
   'within a line': (draw) => around(draw, '', draw.chance.pick(['.*', '.*?', '[^;]*', '.{1,20}'])),
-  'Unicode classes': (draw) =>
-    draw.changed(quoted(draw.piece(3, 10)), 0.4, (each) => unicodeClassOf(draw, each)),
+  'Unicode classes': (draw) => {
+    let left = unicodeClassesMax;
+    return draw.changed(quoted(draw.piece(3, 10)), 0.4, (each) =>
+      left-- > 0 ? unicodeClassOf(draw, each) : each,
+    );
+  },
   scripts: (draw) =>
     `\\p{${draw.chance.pick(['Greek', 'Cyrillic', 'Han', 'Hiragana', 'Hangul', 'Arabic', 'Devanagari'])}}` +
     `{${draw.chance.integer(1, 4)},}${draw.chance.pick(['', '\\s', '\\PL', '[0-9]', '(?:\\n|\\z)'])}`,
