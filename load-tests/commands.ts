@@ -51,6 +51,7 @@ export const measurements: readonly Command[] = [
   ownProgram('restart', '3 min', 'from kill -9 with 1 GB stored to the first read'),
   ownProgram('many-namespaces', '15 min', 'more data than memory: 10,000 namespaces in turn, 300 large ones'),
   ownProgram('text-speed', '5 min', 'searches over real source code, beside rg and csearch'),
+  ownProgram('text-pairs', '6 min', 'the same searches by this build and another one, both at once'),
   ownProgram('log-lines', '5 min', 'a million log lines in one namespace'),
   ownProgram(
     'filter-speed',

@@ -6,7 +6,6 @@
  *   --megabytes=150   --repetitions=50 (of each line)   --patterns=5 (of each class)   --seed=N
  */
 import { join } from 'node:path';
-import { limits } from '../protocol/limits.ts';
 import { Chance } from '../test/simulation/chance.ts';
 import { linkedFolder, readCorpusOf } from './corpora.ts';
 import { isQuick, type Judge, judged } from './judge.ts';
@@ -17,6 +16,7 @@ import { missingPrograms, type ProgramRuns, timeProgram } from './outside-progra
 import { treeCpuSeconds } from './processes.ts';
 import { putTexts } from './put-texts.ts';
 import { quoted } from './re2-oracle.ts';
+import { newestTexts } from './replaced-texts.ts';
 import { restartFlushed } from './restart-flushed.ts';
 import { ripgrepCommand } from './ripgrep.ts';
 import { type CountedPattern, findPatterns, type Patterns, patternLine } from './search-patterns.ts';
@@ -31,11 +31,6 @@ const seed = seedOption();
 const outsideTimes = isQuick ? 2 : 5;
 const scans = isQuick ? 2 : 5;
 const namespace = 'source';
-/** Less than the memtable's limit: the next writes would flush it. */
-const memtableShare = 0.85;
-/** The share of a small corpus that is replaced at most, so that most of it stays in segments. */
-const replacedShareMax = 0.3;
-
 const bars = { searchMs: 3, timesRipgrep: 20, scanMbPerSecond: 300 };
 
 interface Outside {
@@ -84,16 +79,6 @@ async function store(
   const client = new Connections(server.url, key, 1);
   await putTexts(client, namespace, texts);
   client.close();
-}
-
-/** The texts that were written last, as many as a memtable holds. */
-function newestTexts(texts: ReadonlyMap<string, Buffer>, bytes: number): (readonly [string, Buffer])[] {
-  let left = Math.min(limits.memtableBytesMax * memtableShare, bytes * replacedShareMax);
-  return [...texts].reverse().filter(([id, text]) => {
-    const fits = left >= text.length + id.length;
-    if (fits) left -= text.length + id.length;
-    return fits;
-  });
 }
 
 const bytesOf = (texts: readonly (readonly [string, Buffer])[]) =>

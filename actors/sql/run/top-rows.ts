@@ -158,6 +158,8 @@ export class TopRows {
     const picked = this.#otherThan(rows);
     if (column.kind === 'numbers' && typeof other === 'number')
       return notWorseNumbers(column, { rows, other, order, picked });
+    if (column.kind === 'wide' && typeof other === 'bigint')
+      return notWorseWide(column, { rows, other, order, picked });
     if (column.kind === 'texts' && other instanceof Buffer && at === 0)
       return this.#notWorseTexts(column, { rows, other, order, picked });
     let count = 0;
@@ -352,6 +354,33 @@ function notWorseNumbers(
     const isBefore = descending ? value > other : value < other;
     picked[count] = row;
     count += Number(isBefore || value === other);
+    better += Number(isBefore);
+  }
+  return { rows: picked.subarray(0, count), isAnyBetter: better > 0 };
+}
+
+/** Compares halves of 32 bits, of which the lower ones have no sign: a big integer that stands alone is an object. */
+function notWorseWide(
+  { values, nulls }: Extract<Column, { kind: 'wide' }>,
+  { rows, other, order: { descending, nullsFirst }, picked }: Picking<bigint>,
+): NotWorse {
+  const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
+  const [otherLow, otherHigh] = [Number(BigInt.asUintN(32, other)), Number(other >> 32n)];
+  let count = 0;
+  let better = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    if (nulls !== null && nulls[row] === 1) {
+      if (!nullsFirst) continue;
+      better++;
+      picked[count++] = row;
+      continue;
+    }
+    const high = halves[row * 2 + 1] as number;
+    const difference = high === otherHigh ? ((halves[row * 2] as number) >>> 0) - otherLow : high - otherHigh;
+    const isBefore = descending ? difference > 0 : difference < 0;
+    picked[count] = row;
+    count += Number(isBefore || difference === 0);
     better += Number(isBefore);
   }
   return { rows: picked.subarray(0, count), isAnyBetter: better > 0 };
