@@ -149,7 +149,8 @@ export class HandOver {
     const { clock } = this.#components;
     const { logs, others, removed } = this.#standing;
     const isAnyJoining = logs.length > 1 + others.length + removed.length;
-    if (!isAnyJoining) return;
+    // Who has just come to own its part has to take that over itself.
+    if (!isAnyJoining || this.nothingHasCome || !this.ownedAny) return;
     const untilMs = clock.monotonic() + Math.min(limits.joinAwaitedMs, this.#sealWaitMs());
     while (clock.monotonic() < untilMs && !isOver()) await clock.sleep(limits.barrierLookEveryMs);
   }

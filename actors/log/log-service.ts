@@ -375,11 +375,9 @@ export class LogService {
     this.#stopHousekeeping();
     this.#nextHousekeepingBytes =
       this.#slotBytes.total + this.#limits.logAboveFloorBytesMax * housekeepingShare;
-    void this.#readSealed()
-      .then(() => {
-        if (!this.#draining) this.#askForFlushes();
-        return this.#tidy();
-      })
+    this.#askForFlushes();
+    void this.#readSealed();
+    void this.#tidy()
       .then(() => this.#collect())
       .then(() => {
         this.#housekeeping = false;
@@ -388,8 +386,8 @@ export class LogService {
   }
 
   /**
-   * Reads sealed logs of which this server says when they are done with, and which it has not read to take something over. Only now: while
-   * data moves clients wait for the same store. What fails is read by the next round.
+   * Reads sealed logs of which this server says when they are done with, and which it has not read to take something over. That is not done when the view
+   * changes, because clients wait for data that moves then. Flushes and the floor do not wait for it; what fails is read by the next round.
    */
   async #readSealed(): Promise<void> {
     try {

@@ -62,8 +62,9 @@ export class Replays {
     for (const channel of channels.all()) channel.notify([logCalls.replayEnd, placement]);
   }
 
-  /** Reads those sealed logs that nobody here has read yet, to know their targets. */
+  /** Reads those sealed logs that nobody here has read yet, to know their targets; none while other replays are under way. */
   async readUnread(isWanted: (logId: string) => boolean): Promise<void> {
+    if (this.areRunning || !this.#parts.own().handOver.isSettled) return;
     const unread = this.#parts.sealedLogs.unread.filter(({ logId }) => isWanted(logId));
     const logs = unread.map(({ logId, sealSeq }) => ({ logId, after: 0, through: sealSeq - 1 }));
     await this.#replayAll(logs, { concerns: () => false, deliverTo: () => null });
@@ -139,8 +140,9 @@ export class Replays {
     const { store, logId, through } = log;
     const { clock } = this.#components;
     const { sealedLogs } = this.#parts;
-    // The first replay of a sealed log finds out whom it concerns; later ones must not forget what was flushed since.
-    const isFirst = sealedLogs.isUnread(logId);
+    // The first replay of all of a sealed log finds out whom it concerns; later ones must not forget what was flushed since. One that ends at a barrier
+    // knows nothing of what follows, and the log may have been sealed since it was asked for.
+    const isFirst = sealedLogs.isFirstReading(logId, through);
     const unflushed = new UnflushedTargets();
     const after = isFirst ? await readFloor(store, logId) : await this.#beginOf(log, concerns);
     for await (const record of replayLog(store, { logId, after, through })) {
@@ -148,7 +150,8 @@ export class Replays {
       if (isFirst) unflushed.appended(head, { ...position, atMs: clock.monotonic() });
       deliverTo(head)?.notify([logCalls.replay, ...replayedToWire(record)], movable(payload));
     }
-    if (isFirst) sealedLogs.read(logId, unflushed);
+    // Another one may have been quicker, and what it found may have been flushed since.
+    if (isFirst && sealedLogs.isFirstReading(logId, through)) sealedLogs.read(logId, unflushed);
   }
 
   /** The slot above which the log may have what is asked for. Of the own log, and of sealed ones that were read, that is known. */

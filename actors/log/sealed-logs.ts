@@ -32,11 +32,13 @@ export class SealedLogs {
     this.#logs = removed.filter(({ logId }) => !this.#done.has(logId));
     const named = new Set(this.#logs.map(({ logId }) => logId));
     for (const logId of named) if (!known.has(logId)) this.#later.add(logId);
-    for (const logId of this.#unflushed.keys()) if (!named.has(logId)) this.#forget(logId);
+    for (const logId of [...this.#unflushed.keys(), ...this.#later])
+      if (!named.has(logId)) this.#forget(logId);
   }
 
-  isUnread(logId: string): boolean {
-    return this.unread.some((sealed) => sealed.logId === logId);
+  /** Whether a reading of the log up to a slot is one of all that it has, and the first. */
+  isFirstReading(logId: string, through: number): boolean {
+    return this.unread.some((sealed) => sealed.logId === logId && through >= sealed.sealSeq - 1);
   }
 
   isDone(logId: string): boolean {
