@@ -187,7 +187,7 @@ function mutated(draw: Drawing, text: string): string {
   return characters.join('');
 }
 
-/** Each counts as 3,000 steps of RE2's program, of which a pattern may have `patternInstructionsMax`. */
+/** How many Unicode classes a pattern has at most: each counts as 3,000 steps of RE2's program, of which it may have `patternInstructionsMax`. */
 const unicodeClassesMax = 6;
 
 const regexMakers: Makers = {

@@ -26,7 +26,7 @@ const rounds = numberOption('rounds', isQuick ? 2 : 60);
 const patternsPerClass = numberOption('patterns', isQuick ? 2 : 8);
 const seed = seedOption();
 const namespace = 'source';
-/** Not timed: they fill caches, and the server's code is compiled while it runs. */
+/** Rounds that are not timed, because they fill caches and have the server's code compiled. */
 const warmUpRounds = 10;
 /** Counts of frequent words take ten times as long as the other lines, and vary less. */
 const wordCountsShare = 1 / 5;
@@ -40,7 +40,7 @@ interface Line {
   ask(client: SearchClient, pattern: CountedPattern): Promise<string | null>;
 }
 
-/** What one build took for one pattern, in milliseconds. */
+/** What each of the two builds took for the requests of one pattern, in milliseconds. */
 interface Pair {
   readonly before: number[];
   readonly now: number[];

@@ -36,7 +36,7 @@ export const clusterLimits = {
   movingFlushesAtOnce: 16,
   /** Targets that moved away earlier whose manifests are looked at before a hand-over, by thread: 16 at once, that is a second. */
   movedLookUpsMax: 1_000,
-  /** How long they are looked at: what is not known to be flushed costs a replay, which takes less. */
+  /** How long manifests of targets that moved away earlier are looked at before a hand-over: what is not known to be flushed by then is replayed, which takes less. */
   movedLookUpsMsMax: 1_000,
   /** How long what was replayed after a hand-over waits until it is flushed: until then those who waited for the hand-over are answered. */
   recoverAfterMs: 2_000,

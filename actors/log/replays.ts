@@ -150,7 +150,7 @@ export class Replays {
       if (isFirst) unflushed.appended(head, { ...position, atMs: clock.monotonic() });
       deliverTo(head)?.notify([logCalls.replay, ...replayedToWire(record)], movable(payload));
     }
-    // Another one may have been quicker, and what it found may have been flushed since.
+    // Another replay of the same log may have ended first, and what it found may have been flushed since.
     if (isFirst && sealedLogs.isFirstReading(logId, through)) sealedLogs.read(logId, unflushed);
   }
 

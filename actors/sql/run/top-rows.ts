@@ -327,6 +327,7 @@ interface NotWorse {
   readonly isAnyBetter: boolean;
 }
 
+/** What a loop over rows needs to pick those that are not worse than the last wanted row. */
 interface Picking<Other> {
   readonly rows: Int32Array;
   /** The key of the last wanted row. */
@@ -336,6 +337,7 @@ interface Picking<Other> {
   readonly picked: Int32Array;
 }
 
+/** Picks as `#notWorse` does, by doubles. */
 function notWorseNumbers(
   { values, nulls }: Extract<Column, { kind: 'numbers' }>,
   { rows, other, order: { descending, nullsFirst }, picked }: Picking<number>,
@@ -359,7 +361,7 @@ function notWorseNumbers(
   return { rows: picked.subarray(0, count), isAnyBetter: better > 0 };
 }
 
-/** Compares halves of 32 bits, of which the lower ones have no sign: a big integer that stands alone is an object. */
+/** Picks as `#notWorse` does, by halves of 32 bits, of which the lower ones have no sign: a big integer that stands alone is an object. */
 function notWorseWide(
   { values, nulls }: Extract<Column, { kind: 'wide' }>,
   { rows, other, order: { descending, nullsFirst }, picked }: Picking<bigint>,

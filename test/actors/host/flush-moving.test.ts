@@ -76,7 +76,7 @@ test('a look that hangs, or a log that does not say what moved, holds up nothing
   assert.equal(clock.monotonic() - beganMs, limits.movedLookUpsMsMax);
 });
 
-test('what moved away is what other servers own now and the log had last', async () => {
+test('the log names targets that other servers own now, until it hears that their manifests have all of its records', async () => {
   const store = new MemoryObjectStore();
   const process = await clock.run(InProcess.start({ store, clock, random: seededBytes(1) }));
   await clock.run(process.createTenant());

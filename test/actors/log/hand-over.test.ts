@@ -50,6 +50,16 @@ const moving = {
     ) ?? '',
 };
 
+/** What b had has come to a, after b's log was sealed. */
+async function afterSeal(): Promise<{ readonly over: HandOver; readonly sealSeq: number }> {
+  await header(1, 2);
+  const over = handOver(standing(2, ['a', 'b'], [other]));
+  over.settled();
+  const sealSeq = await sealLog(store, seededBytes(2), { logId: other, placement: 3 });
+  over.adopt({ ...standing(3, ['a']), removed: [{ logId: other, sealSeq }], logs: ['a'.repeat(30), other] });
+  return { over, sealSeq };
+}
+
 test('who was alone waits for nobody when another one joins, and has what stays with it all the time', async () => {
   const over = handOver(standing(1, ['a']));
   over.settled();
@@ -97,11 +107,7 @@ test('a placement that others have passed over is given up when the later view h
 });
 
 test('after a seal reads of its process are waited out', async () => {
-  await header(1, 2);
-  const over = handOver(standing(2, ['a', 'b'], [other]));
-  over.settled();
-  const sealSeq = await sealLog(store, seededBytes(2), { logId: other, placement: 3 });
-  over.adopt({ ...standing(3, ['a']), removed: [{ logId: other, sealSeq }], logs: ['a'.repeat(30), other] });
+  const { over, sealSeq } = await afterSeal();
   const beganAt = clock.monotonic();
 
   assert.deepEqual(await clock.run(over.whenEnded()), [{ logId: other, after: 0, through: sealSeq - 1 }]);
@@ -111,12 +117,8 @@ test('after a seal reads of its process are waited out', async () => {
   assert.ok(clock.monotonic() - beganAt >= limits.readsOutliveSealMs);
 });
 
-test('they are also where the view forgets the log meanwhile, and no longer', async () => {
-  await header(1, 2);
-  const over = handOver(standing(2, ['a', 'b'], [other]));
-  over.settled();
-  const sealSeq = await sealLog(store, seededBytes(2), { logId: other, placement: 3 });
-  over.adopt({ ...standing(3, ['a']), removed: [{ logId: other, sealSeq }], logs: ['a'.repeat(30), other] });
+test('reads of a sealed process are waited out also where the view forgets its log meanwhile, and no longer', async () => {
+  const { over } = await afterSeal();
   const beganAt = clock.monotonic();
   await clock.run(over.whenEnded());
 

@@ -170,7 +170,7 @@ test('nobody joins beside a server that is alone: one that lives is in the way, 
   );
 });
 
-test('whose process before owned its part returns; whose was still joining, or was removed before, does not', async () => {
+test('a server returns where its process before owned a part, and not where that one was still joining', async () => {
   const besideOthers = true;
   const first = await join('a', { besideOthers });
   const joining = await join('b', { besideOthers });
