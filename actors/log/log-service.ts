@@ -31,7 +31,7 @@ import type { LogPosition } from './replay.ts';
 import { Replays } from './replays.ts';
 import { sealLog } from './seal.ts';
 import { SealedLogs } from './sealed-logs.ts';
-import { SlotBytes, slotsAboveFloorMax } from './slot-bytes.ts';
+import { SlotBytes } from './slot-bytes.ts';
 import { type LogTarget, UnflushedTargets } from './unflushed.ts';
 
 /**
@@ -45,6 +45,8 @@ export interface Placement {
 
 /** Housekeeping also comes after each such part of the bytes that may lie above the floor. */
 const housekeepingShare = 1 / 4;
+/** Past this many slots above the floor, the targets that hold it back are flushed: replay stays short. */
+const slotsAboveFloorMax = 1_200;
 /** How long a stop waits for the collection of the log: it is mostly a few objects. */
 const collectAtEndMsMax = 2_000;
 
@@ -446,14 +448,15 @@ export class LogService {
   }
 
   #askForFlushes(): void {
-    const { commit, handOver, logId, unflushed } = this.#own;
+    const { commit } = this.#own;
     const before = {
       atMs: this.#components.clock.monotonic() - this.#limits.flushAfterMs,
       slot: Math.max(
-        commit.lastSlot - slotsAboveFloorMax(unflushed.size),
+        commit.lastSlot - slotsAboveFloorMax,
         this.#slotBytes.firstOfNewest(this.#limits.logAboveFloorBytesMax),
       ),
     };
+    const { handOver, logId, unflushed } = this.#own;
     this.#flushes.replace(unflushed.overdue(before).filter((target) => handOver.isOwn(target)));
     // What others have flushed, and what was flushed of a sealed log while it was open, only manifests tell.
     for (const target of unflushed.targets())

@@ -1,16 +1,3 @@
-/** Slots above the floor: the fewest, and the most, past which targets that hold the floor back are flushed, and how many for each target. */
-const slotsAboveFloor = { least: 400, ofEachTarget: 4, most: 1_200 } as const;
-
-/**
- * How many slots may lie above the floor before the targets that hold it back are flushed, where so many targets have unflushed records.
- * A replay from S3 reads a slot in a millisecond of quiet cores, so fewer are better; each flush is a PUT or more, so together they stay
- * a quarter of the log's own, and only where very many targets are written at once do the slots grow to a second of replay.
- */
-export function slotsAboveFloorMax(targets: number): number {
-  const { least, ofEachTarget, most } = slotsAboveFloor;
-  return Math.min(most, Math.max(least, ofEachTarget * targets));
-}
-
 /** How much the slots above the floor hold: what a replay would have to read. */
 export class SlotBytes {
   /** Oldest first; each with the bytes of all slots up to it. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { NamespaceDirectory } from '../../../actors/actor/components.ts';
-import { slotsAboveFloorMax } from '../../../actors/log/slot-bytes.ts';
 import { internalCalls } from '../../../protocol/internal-calls.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { placementKey } from '../../../protocol/placement.ts';
@@ -429,23 +428,6 @@ test('a failed actor that nobody calls is flushed when it holds up the log', asy
   const { readFloor } = await import('../../../src/stored/log-floor.ts');
   assert.ok((await readFloor(truth, process.joined.identity.logId)) >= 3);
   assert.deepEqual(await clock.run(process.list('notes')), ['b', 'a']);
-  process.kill();
-});
-
-test('a few targets with many small writes are flushed before they are old, so that a replay reads hundreds of log objects and not thousands', async () => {
-  const process = await firstStart();
-  const { readFloor } = await import('../../../src/stored/log-floor.ts');
-  const { logId } = process.joined.identity;
-  const began = clock.monotonic();
-
-  for (let n = 0; n < slotsAboveFloorMax(2) + 50; n++)
-    await clock.run(process.put(n % 2 === 0 ? 'even' : 'odd', [doc(`d${n}`)]));
-  assert.ok(clock.monotonic() - began < limits.flushAfterMs, 'nothing is old yet');
-  await clock.advance(2 * limits.logHousekeepingMs);
-
-  const floor = paths.logObject(logId, await readFloor(truth, logId));
-  const above = (await keysOf(/^log\/[^/]+\/\d+$/)).filter((key) => key > floor);
-  assert.ok(above.length < 100, `${above.length} slots lie above the floor`);
   process.kill();
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SlotBytes, slotsAboveFloorMax } from '../../../actors/log/slot-bytes.ts';
+import { SlotBytes } from '../../../actors/log/slot-bytes.ts';
 
 test('the newest slots are those that together hold no more than was asked', () => {
   const slots = new SlotBytes();
@@ -26,10 +26,4 @@ test('the newest slots are those that together hold no more than was asked', () 
   slots.forget(3);
   assert.equal(slots.firstOfNewest(19), 0);
   assert.equal(slots.firstOfNewest(0), 5);
-});
-
-test('the fewer targets have unflushed records, the fewer slots may lie above the floor', () => {
-  const allowed = [0, 1, 67, 100, 101, 200, 300, 10_000].map(slotsAboveFloorMax);
-
-  assert.deepEqual(allowed, [400, 400, 400, 400, 404, 800, 1_200, 1_200]);
 });
