@@ -10,7 +10,7 @@ import { changeView, type ViewComponents } from './change-view.ts';
 import type { ViewFollower } from './follow-view.ts';
 import { planActivation, planForgetting, planLeave, planRemoval } from './plan-view.ts';
 import { Suspicion } from './suspicion.ts';
-import type { ClusterView } from './view.ts';
+import type { ClusterMember, ClusterView } from './view.ts';
 
 /**
  * What a member of a view of several does for its own standing and for that of others: it becomes active once it has
@@ -116,7 +116,7 @@ export class OwnMembership {
   /** Reads the leases of all members. The own one tells whether it is the store that is away. */
   async #look(): Promise<void> {
     const { store, clock, logId } = this.#components;
-    for (const other of this.#others) {
+    for (const { logId: other } of this.#others) {
       const etag = (await store.get(paths.lease(other)))?.etag ?? null;
       this.#suspicion.lease(other, etag, clock.monotonic());
     }
@@ -128,8 +128,8 @@ export class OwnMembership {
   /** A process that has ended is known sooner by its host, which refuses connections to it. */
   #noteRefusals(): void {
     const { reachability, clock } = this.#components;
-    this.#suspicion.members(this.#others);
-    for (const logId of this.#others) {
+    this.#suspicion.members(this.#others.map(({ logId }) => logId));
+    for (const { logId } of this.#others) {
       const reached = reachability?.(logId) ?? null;
       if (reached === null || !reached.hasAnswered) continue;
       if (reached.refusedSinceMs === null) this.#suspicion.answered(logId);
@@ -139,11 +139,12 @@ export class OwnMembership {
 
   async #evict(): Promise<void> {
     const { clock, log, logger, follower } = this.#components;
-    const whom = this.#suspicion.whom(this.#others, clock.monotonic());
-    if (whom === null) return;
+    const suspect = this.#suspicion.whom(this.#others, clock.monotonic());
+    if (suspect === null) return;
+    const whom = suspect.logId;
     logger.info('a member is evicted: its lease has not changed for too long', { logId: whom });
     const sealSeq = await log.seal(whom, follower.view.placement + 1);
-    this.#suspicion.evicted(whom, clock.monotonic());
+    this.#suspicion.evicted(suspect, clock.monotonic());
     this.#evictions++;
     const { logId } = this.#components;
     // Two who suspect each other do not both go.
@@ -166,8 +167,8 @@ export class OwnMembership {
     if (view !== null) await this.#made(view);
   }
 
-  get #others(): readonly string[] {
+  get #others(): readonly ClusterMember[] {
     const { follower, logId } = this.#components;
-    return follower.view.members.map((member) => member.logId).filter((other) => other !== logId);
+    return follower.view.members.filter((member) => member.logId !== logId);
   }
 }

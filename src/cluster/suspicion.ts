@@ -5,10 +5,12 @@
  * 1. A lease tells by changing, and by nothing else: no clock of another machine is believed, nor the wall clock of this one.
  * 2. Who could not renew its own lease all the time suspects nobody: it is the store that is away, or this machine that slept.
  * 3. A connection that was refused says sooner that a process has ended than its lease does, where the lease agrees.
- * 4. One eviction in a while, and never more than half of a view in a minute, unless leases have stood still for that minute.
+ * 4. One eviction in a while, and never more than half of the servers of a minute, unless leases have stood still for that minute. A server
+ *    that has come back is there again: it may die as often as it likes.
  */
 
 import { limits } from '../../protocol/limits.ts';
+import type { ClusterMember } from './view.ts';
 
 interface SeenLease {
   /** Null where there is none. */
@@ -16,11 +18,14 @@ interface SeenLease {
   readonly sinceMs: number;
 }
 
+/** A process, and the server whose it is. */
+export type Suspect = Pick<ClusterMember, 'logId' | 'serverId'>;
+
 /** Members as they look from here. All times are of this machine's monotonic clock, in milliseconds. */
 export class Suspicion {
   readonly #leases = new Map<string, SeenLease>();
   readonly #refusedSinceMs = new Map<string, number>();
-  readonly #evictedAtMs: number[] = [];
+  readonly #evicted: { readonly serverId: string; readonly atMs: number }[] = [];
   #renewedAtMs: number;
   #steadySinceMs: number;
 
@@ -58,8 +63,8 @@ export class Suspicion {
   }
 
   /** A member was evicted from here. */
-  evicted(logId: string, nowMs: number): void {
-    this.#evictedAtMs.push(nowMs);
+  evicted({ logId, serverId }: Suspect, nowMs: number): void {
+    this.#evicted.push({ serverId, atMs: nowMs });
     this.#leases.delete(logId);
     this.#refusedSinceMs.delete(logId);
   }
@@ -77,16 +82,16 @@ export class Suspicion {
   }
 
   /** Whom to evict now: the one whose lease has stood still for longest, or nobody. `others` are all other members. */
-  whom(others: readonly string[], nowMs: number): string | null {
+  whom(others: readonly Suspect[], nowMs: number): Suspect | null {
     if (nowMs - this.#steadySinceMs < limits.suspectAfterMs || this.#isLate(nowMs)) return null;
-    const last = this.#evictedAtMs.at(-1);
-    if (last !== undefined && nowMs - last < limits.evictionEveryMs) return null;
+    const last = this.#evicted.at(-1);
+    if (last !== undefined && nowMs - last.atMs < limits.evictionEveryMs) return null;
     const stillest = others
-      .filter((logId) => this.#isSuspected(logId, nowMs))
-      .toSorted((a, b) => this.stillMs(b, nowMs) - this.stillMs(a, nowMs))[0];
+      .filter(({ logId }) => this.#isSuspected(logId, nowMs))
+      .toSorted((a, b) => this.stillMs(b.logId, nowMs) - this.stillMs(a.logId, nowMs))[0];
     if (stillest === undefined) return null;
-    const isLongDead = this.stillMs(stillest, nowMs) >= limits.evictionWindowMs;
-    return isLongDead || this.#leavesHalf(others.length + 1, nowMs) ? stillest : null;
+    const isLongDead = this.stillMs(stillest.logId, nowMs) >= limits.evictionWindowMs;
+    return isLongDead || this.#leavesHalf(others, nowMs) ? stillest : null;
   }
 
   #isLate(nowMs: number): boolean {
@@ -100,10 +105,12 @@ export class Suspicion {
     return Math.min(stillMs, nowMs - refusedSinceMs) >= limits.suspectRefusedAfterMs;
   }
 
-  /** Whether at least half of those who were members a minute ago are members after one more eviction. */
-  #leavesHalf(members: number, nowMs: number): boolean {
-    while ((this.#evictedAtMs[0] ?? nowMs) < nowMs - limits.evictionWindowMs) this.#evictedAtMs.shift();
-    const evicted = this.#evictedAtMs.length;
-    return 2 * (evicted + 1) <= members + evicted;
+  /** Whether at least half of the servers that were members within a minute are members after one more eviction. */
+  #leavesHalf(others: readonly Suspect[], nowMs: number): boolean {
+    while ((this.#evicted[0]?.atMs ?? nowMs) < nowMs - limits.evictionWindowMs) this.#evicted.shift();
+    const present = new Set(others.map(({ serverId }) => serverId));
+    const gone = new Set(this.#evicted.map(({ serverId }) => serverId).filter((each) => !present.has(each)));
+    const membersLeft = others.length;
+    return 2 * membersLeft >= others.length + 1 + gone.size;
   }
 }

@@ -30,7 +30,13 @@ function pass(
   }
 }
 
-const whom = (...others: string[]) => suspicion.whom(others, nowMs);
+/** The one process of its server, until another one is named. */
+const of = (logId: string, serverId = logId) => ({ logId, serverId });
+const whom = (...others: string[]) =>
+  suspicion.whom(
+    others.map((logId) => of(logId)),
+    nowMs,
+  )?.logId ?? null;
 
 test('who changes its lease is never suspected, and who does not is after ten seconds', () => {
   pass(60_000, { dead: [], alive: ['b', 'c'] });
@@ -90,17 +96,34 @@ test('a refused connection counts after two seconds where the lease stands still
   assert.equal(whom('b', 'c'), null);
 });
 
+test('a server that comes back and dies again is evicted as often as it does, within a minute and without waiting for one', () => {
+  pass(suspectAfterMs + renewMs, { dead: [], alive: ['b', 'c'] });
+  for (const life of ['b', 'b-2', 'b-3', 'b-4']) {
+    pass(renewMs, { dead: [], alive: [life, 'c'] });
+    suspicion.refused(life, nowMs);
+    pass(suspectRefusedAfterMs + renewMs, { dead: [life], alive: ['c'] });
+    const suspect = suspicion.whom([of(life, 'b'), of('c')], nowMs);
+    assert.deepEqual(suspect, of(life, 'b'));
+    suspicion.evicted(of(life, 'b'), nowMs);
+    pass(evictionEveryMs, { dead: [], alive: ['c'] });
+  }
+  // It is away now, and another one would leave one of three.
+  suspicion.refused('c', nowMs);
+  pass(suspectRefusedAfterMs + renewMs, { dead: ['c'], alive: [] });
+  assert.equal(whom('c'), null);
+});
+
 test('one eviction in five seconds, and at most half of a view in a minute', () => {
   const dead = ['b', 'c', 'd'];
   pass(suspectAfterMs + renewMs, { dead, alive: [] });
   const first = whom(...dead) ?? '';
-  suspicion.evicted(first, nowMs);
+  suspicion.evicted(of(first), nowMs);
   const others = dead.filter((logId) => logId !== first);
   assert.equal(whom(...others), null, 'too soon');
   pass(evictionEveryMs, { dead: others, alive: [] });
   const second = whom(...others) ?? '';
   assert.ok(others.includes(second), 'half of four');
-  suspicion.evicted(second, nowMs);
+  suspicion.evicted(of(second), nowMs);
   const last = others.filter((logId) => logId !== second);
   pass(evictionEveryMs, { dead: last, alive: [] });
   assert.deepEqual([whom(...last), last.length], [null, 1], 'more than half');
@@ -114,7 +137,7 @@ test('of two members one may evict the other, and whose lease stood still for a 
   assert.equal(whom('b'), 'b');
 
   pass(evictionWindowMs, { dead: ['b', 'c'], alive: [] });
-  suspicion.evicted('b', nowMs);
+  suspicion.evicted(of('b'), nowMs);
   pass(evictionEveryMs, { dead: ['c'], alive: [] });
   assert.equal(whom('c'), 'c');
 });
