@@ -372,12 +372,6 @@ const statusTexts: readonly string[] = Array.from({ length: 600 }, (_, status) =
   `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
 );
 
-/**
- * Tells clients for how many seconds an idle connection may be used again. uWS cuts it after 8 to 12, and a request that is sent at that
- * moment has no answer. Clients of node:http and Apache's heed it, as they do what node:http says.
- */
-const keptOpen = '\r\nkeep-alive: timeout=6';
-
 /** Status and headers as one text: one call into uWS instead of one for each header. */
 function headText(answer: HttpAnswer, closing: boolean): string {
   let text = statusTexts[answer.status] ?? String(answer.status);
@@ -385,5 +379,5 @@ function headText(answer: HttpAnswer, closing: boolean): string {
     assertHeaderText(value);
     text += `\r\n${name}: ${value}`;
   }
-  return text + (closing ? '\r\nconnection: close' : keptOpen);
+  return closing ? `${text}\r\nconnection: close` : text;
 }
