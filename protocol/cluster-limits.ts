@@ -50,7 +50,7 @@ export const clusterLimits = {
   suspectLookMs: 250,
   /** Between two evictions by one server: what the first one was about may be at its end. */
   evictionEveryMs: 5_000,
-  /** At most half of a view is evicted in this time; a lease that has not changed for as long is not counted. */
+  /** At most half of the members are evicted in this time by one server; a lease that has not changed for as long is not counted. */
   evictionWindowMs: 60_000,
   /** A server whose clock differs from the store's by more does not join: ages of objects and times of writes would be wrong. */
   clockSkewMsMax: 30_000,

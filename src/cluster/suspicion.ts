@@ -5,8 +5,8 @@
  * 1. A lease tells by changing, and by nothing else: no clock of another machine is believed, nor the wall clock of this one.
  * 2. Who could not renew its own lease all the time suspects nobody: it is the store that is away, or this machine that slept.
  * 3. A connection that was refused says sooner that a process has ended than its lease does, where the lease agrees.
- * 4. One eviction in a while, and never more than half of the servers of a minute, unless leases have stood still for that minute. A server
- *    that has come back is there again: it may die as often as it likes.
+ * 4. One eviction in a while, and never more than half of the members within a minute, unless leases have stood still for that minute. A server
+ *    whose process had ended and that came back is not missing: if it dies again, it is evicted again.
  */
 
 import { limits } from '../../protocol/limits.ts';
@@ -18,14 +18,22 @@ interface SeenLease {
   readonly sinceMs: number;
 }
 
-/** A process, and the server whose it is. */
+/** A process, by its log, and the server that it belongs to. */
 export type Suspect = Pick<ClusterMember, 'logId' | 'serverId'>;
+
+/** An eviction that was made from here. */
+interface Eviction extends Suspect {
+  /** By the monotonic clock, in milliseconds. */
+  readonly atMs: number;
+  /** Whether its host refused connections to it: then the process had surely ended, and no living one was hurt. */
+  readonly hadEnded: boolean;
+}
 
 /** Members as they look from here. All times are of this machine's monotonic clock, in milliseconds. */
 export class Suspicion {
   readonly #leases = new Map<string, SeenLease>();
   readonly #refusedSinceMs = new Map<string, number>();
-  readonly #evicted: { readonly serverId: string; readonly atMs: number }[] = [];
+  readonly #evicted: Eviction[] = [];
   #renewedAtMs: number;
   #steadySinceMs: number;
 
@@ -64,7 +72,7 @@ export class Suspicion {
 
   /** A member was evicted from here. */
   evicted({ logId, serverId }: Suspect, nowMs: number): void {
-    this.#evicted.push({ serverId, atMs: nowMs });
+    this.#evicted.push({ logId, serverId, atMs: nowMs, hadEnded: this.#refusedSinceMs.has(logId) });
     this.#leases.delete(logId);
     this.#refusedSinceMs.delete(logId);
   }
@@ -91,7 +99,7 @@ export class Suspicion {
       .toSorted((a, b) => this.stillMs(b.logId, nowMs) - this.stillMs(a.logId, nowMs))[0];
     if (stillest === undefined) return null;
     const isLongDead = this.stillMs(stillest.logId, nowMs) >= limits.evictionWindowMs;
-    return isLongDead || this.#leavesHalf(others, nowMs) ? stillest : null;
+    return isLongDead || this.#leavesHalf(stillest, others, nowMs) ? stillest : null;
   }
 
   #isLate(nowMs: number): boolean {
@@ -105,12 +113,21 @@ export class Suspicion {
     return Math.min(stillMs, nowMs - refusedSinceMs) >= limits.suspectRefusedAfterMs;
   }
 
-  /** Whether at least half of the servers that were members within a minute are members after one more eviction. */
-  #leavesHalf(others: readonly Suspect[], nowMs: number): boolean {
+  /**
+   * Whether, after one more eviction, at least half of the members are left: of those of now and of those that were evicted from here within
+   * `evictionWindowMs`. One that was evicted on the word of its lease alone counts as missing though it came back: who suspects
+   * the living goes on suspecting them.
+   */
+  #leavesHalf(suspect: Suspect, others: readonly Suspect[], nowMs: number): boolean {
     while ((this.#evicted[0]?.atMs ?? nowMs) < nowMs - limits.evictionWindowMs) this.#evicted.shift();
-    const present = new Set(others.map(({ serverId }) => serverId));
-    const gone = new Set(this.#evicted.map(({ serverId }) => serverId).filter((each) => !present.has(each)));
-    const membersLeft = others.length;
-    return 2 * membersLeft >= others.length + 1 + gone.size;
+    // Where the view was not changed after a seal, it still names who was evicted.
+    const isEvicted = (logId: string) => this.#evicted.some((each) => each.logId === logId);
+    const present = new Set(others.filter(({ logId }) => !isEvicted(logId)).map(({ serverId }) => serverId));
+    const ended = this.#evicted.filter(({ serverId, hadEnded }) => hadEnded && !present.has(serverId));
+    const doubted = this.#evicted.filter(({ hadEnded }) => !hadEnded);
+    const missing = new Set(ended.map(({ serverId }) => serverId)).size + doubted.length;
+    const members = 1 + present.size;
+    const left = present.has(suspect.serverId) ? members - 1 : members;
+    return 2 * left >= members + missing;
   }
 }

@@ -11,7 +11,7 @@
  * 5. A handler that answers within its turn costs no abort handler, no cork, no closure and no place among the deadlines.
  *
  * What can't be had from outside: requests of HTTP/1.0, in absolute form, with an unsafe character or with over 48 headers
- * stay unanswered and are cut after 10 s, as are idle connections and slow heads; a request that declares a body of ten digits or
+ * stay unanswered and are cut after 8 to 12 s, as are idle connections and slow heads; a request that declares a body of ten digits or
  * more is 413 with the packaged version (http-uws-oversize.ts), so that files of 1 GB and more must come in chunks; a head over 4 KB must arrive in one
  * piece with the packaged version (upstream's reads UWS_HTTP_MAX_HEADERS_SIZE); pipelined requests are answered in order
  * only where each is answered within its turn, otherwise the connection is cut, which HTTP allows; a half-closed

@@ -30,7 +30,7 @@ function pass(
   }
 }
 
-/** The one process of its server, until another one is named. */
+/** A process; its server has the name of its log unless another is given. */
 const of = (logId: string, serverId = logId) => ({ logId, serverId });
 const whom = (...others: string[]) =>
   suspicion.whom(
@@ -96,7 +96,7 @@ test('a refused connection counts after two seconds where the lease stands still
   assert.equal(whom('b', 'c'), null);
 });
 
-test('a server that comes back and dies again is evicted as often as it does, within a minute and without waiting for one', () => {
+test('a server whose process ends again and again, and comes back each time, is evicted each time, also within a minute', () => {
   pass(suspectAfterMs + renewMs, { dead: [], alive: ['b', 'c'] });
   for (const life of ['b', 'b-2', 'b-3', 'b-4']) {
     pass(renewMs, { dead: [], alive: [life, 'c'] });
@@ -107,13 +107,46 @@ test('a server that comes back and dies again is evicted as often as it does, wi
     suspicion.evicted(of(life, 'b'), nowMs);
     pass(evictionEveryMs, { dead: [], alive: ['c'] });
   }
-  // It is away now, and another one would leave one of three.
+  // With b away, the end of c would leave one of three.
   suspicion.refused('c', nowMs);
   pass(suspectRefusedAfterMs + renewMs, { dead: ['c'], alive: [] });
   assert.equal(whom('c'), null);
 });
 
-test('one eviction in five seconds, and at most half of a view in a minute', () => {
+for (const [members, evictionsMax] of [
+  [2, 1],
+  [3, 2],
+] as const)
+  test(`a server that is evicted for its lease alone and comes back counts as missing: of ${members} members there are ${evictionsMax} such evictions a minute`, () => {
+    const others = members === 2 ? [] : [of('c')];
+    pass(suspectAfterMs + renewMs, { dead: [], alive: ['b', 'c'] });
+    let evictions = 0;
+    for (const life of ['b', 'b-2', 'b-3', 'b-4']) {
+      pass(suspectAfterMs + renewMs, { dead: [life], alive: ['c'] });
+      const suspect = suspicion.whom([of(life, 'b'), ...others], nowMs);
+      if (suspect === null) continue;
+      evictions++;
+      suspicion.evicted(suspect, nowMs);
+    }
+    assert.equal(evictions, evictionsMax);
+  });
+
+test('an evicted process that the view still names counts as missing, and may be evicted once more', () => {
+  pass(suspectAfterMs + renewMs, { dead: [], alive: ['b', 'c'] });
+  suspicion.refused('b', nowMs);
+  pass(suspectRefusedAfterMs + renewMs, { dead: ['b'], alive: ['c'] });
+  suspicion.evicted(of('b'), nowMs);
+  suspicion.refused('b', nowMs);
+  pass(evictionEveryMs, { dead: ['b'], alive: ['c'] });
+  assert.equal(whom('b', 'c'), 'b');
+
+  suspicion.answered('b');
+  suspicion.refused('c', nowMs);
+  pass(suspectRefusedAfterMs + renewMs, { dead: ['c'], alive: ['b'] });
+  assert.equal(whom('b', 'c'), null, 'one of three would be left');
+});
+
+test('one eviction in five seconds, and at most half of the members in a minute', () => {
   const dead = ['b', 'c', 'd'];
   pass(suspectAfterMs + renewMs, { dead, alive: [] });
   const first = whom(...dead) ?? '';
