@@ -1,5 +1,6 @@
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { idleConnectionMs } from '../test/support/api-client.ts';
 import { sleep } from './judge.ts';
 
 /** What an attacker has: keys of their tenants, an end, and a count of what became of everything that was asked. */
@@ -59,7 +60,7 @@ export class AttackSite {
   readonly #keys: readonly string[];
   readonly #hostname: string;
   readonly #port: number;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 256, timeout: idleConnectionMs });
   readonly #held = new Set<Socket>();
 
   constructor({ url, keys, isLarge }: SiteOptions) {

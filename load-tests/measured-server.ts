@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { idleConnectionMs } from '../test/support/api-client.ts';
 import { type RunningServer, type StartOptions, startServer } from './server.ts';
 
 /** A server and the key of somebody who signed up there. */
@@ -38,12 +39,6 @@ export interface ClientAnswer {
   /** What a refusal asks the client to wait; 0 where it says nothing. */
   readonly retryAfterMs: number;
 }
-
-/**
- * For how long a connection is kept without a request, in milliseconds: shorter than the server does, so that no request goes out on
- * one that the server is just closing.
- */
-const idleConnectionMs = 5_000;
 
 /**
  * A lean client of a fixed number of connections that stay open: what it costs comes off the server's two cores, so it

@@ -14,6 +14,12 @@ import { findOperation } from '../../protocol/routing.ts';
 import type { CountAnswer, SearchAnswer } from '../../protocol/search.ts';
 import type { WriteResult } from '../../protocol/write.ts';
 
+/**
+ * How long an idle connection is kept, in milliseconds. Servers cut it after 8 to 12 s, and a request that is sent at that very moment has no
+ * answer.
+ */
+export const idleConnectionMs = 5_000;
+
 export interface ApiAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -69,7 +75,7 @@ export class ApiClient {
   constructor(
     url: string,
     key: string | null = null,
-    agent = new Agent({ keepAlive: true, maxSockets: 256 }),
+    agent = new Agent({ keepAlive: true, maxSockets: 256, timeout: idleConnectionMs }),
   ) {
     this.url = url;
     this.key = key;
