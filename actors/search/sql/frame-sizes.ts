@@ -1,3 +1,4 @@
+import { chunkRowsMax } from '../../columns/value-kinds.ts';
 import type { SelectPlan } from '../../sql/plan/bound.ts';
 
 /** The most rows that a frame has: they are looked at in a few milliseconds, whatever is done with them. */
@@ -8,8 +9,10 @@ const hashedFrameRows = 2_048;
 const replacingFrameRows = 512;
 
 /** Decides how many rows a frame of a plan has; fewer where a row has many columns to answer. */
-export function frameRowsOf({ replaces, outputs, grouping }: SelectPlan): number {
+export function frameRowsOf({ replaces, outputs, grouping, columns }: SelectPlan): number {
   if (replaces) return replacingFrameRows;
+  // Rows that nothing is read of are counted a chunk at a time.
+  if (grouping !== null && columns.length === 0) return chunkRowsMax;
   if (grouping !== null) return isHashed(grouping) ? hashedFrameRows : frameRows;
   return Math.max(64, Math.min(frameRows, Math.floor(cellsOfFrame / outputs.length)));
 }

@@ -62,7 +62,10 @@ export class SqlQuery {
     this.#request = request;
     this.#plan = plan;
     this.#parts = parts;
-    const types = new Map(columns.map(({ name, type }) => [name, type]));
+    const read = new Set(plan.columns);
+    const types = new Map(
+      columns.filter(({ name }) => read.has(name)).map(({ name, type }) => [name, type] as const),
+    );
     this.#loader = new LoadedColumns(context, { columns: plan.columns, types, uses: keyColumns(plan) });
     const rowsMax = parts.reduce((sum, { rowCount }) => sum + rowCount, 0);
     this.#room = new Room(rowsMax, context.buffers, context.sqlHolding);

@@ -10,30 +10,65 @@ import { hasTextElsewhere } from './sql-values.ts';
 /** A column of the table, and how many segments and memtables have it. */
 export type CountedColumn = SqlColumn & { readonly parts: number };
 
+/** Columns of a table, and the keys of each of its parts that they were listed from. */
+interface Listed {
+  readonly keys: readonly ReadonlyMap<string, Uint32Array>[];
+  readonly columns: readonly CountedColumn[];
+}
+
+/** Kept by the keys of a table's first part: it goes when that part's directory goes. */
+const listedOf = new WeakMap<ReadonlyMap<string, Uint32Array>, Listed>();
+
 /**
  * Lists the columns that there are: the id, and the keys of live documents' metas in the order in which they came first. `wanted`: names
- * in lower case whose types matter, or null for all; of other columns no more is known than that some document has or had them.
+ * in lower case whose types matter, or null for all; of other columns no more is known than that some document has or had them. Where
+ * nothing was written since, the answer is the same array.
  */
 export async function columnsOf(
   context: QueryContext,
   parts: readonly SqlPart[],
   wanted: ReadonlySet<string> | null,
-): Promise<CountedColumn[]> {
+): Promise<readonly CountedColumn[]> {
+  const filled = parts.filter(({ rowCount }) => rowCount > 0);
+  const keys = filled.map((part) => part.keys());
+  const listed = keys[0] === undefined ? undefined : listedOf.get(keys[0]);
+  if (listed !== undefined && listed.keys.length === keys.length && filled.every(isAsListed))
+    return listed.columns;
+  const { columns, isSettled } = await listColumns(context, filled, wanted);
+  if (keys[0] !== undefined && isSettled) listedOf.set(keys[0], { keys, columns });
+  return columns;
+
+  function isAsListed({ allLive }: SqlPart, at: number): boolean {
+    return allLive && keys[at] === listed?.keys[at];
+  }
+}
+
+/** `isSettled`: whether the answer does not depend on what is wanted, nor on which documents live. */
+async function listColumns(
+  context: QueryContext,
+  parts: readonly SqlPart[],
+  wanted: ReadonlySet<string> | null,
+): Promise<{ readonly columns: readonly CountedColumn[]; readonly isSettled: boolean }> {
   const types = new ColumnTypes();
+  let isSettled = true;
   for (const part of parts) {
+    isSettled &&= part.allLive;
     const keys = await liveKeys(part, { wanted, turn: () => takeTurn(context) });
     for (const [key, counts] of keys) {
       if (!isColumn(key)) continue;
       const isWanted = wanted === null || wanted.has(key.toLowerCase());
-      const isOpen = isWanted && (counts[valueKinds.other] as number) > 0 && counts[valueKinds.string] === 0;
-      types.add(key, counts, isOpen && (await isTextElsewhere(context, part, key)));
+      const isOpen = (counts[valueKinds.other] as number) > 0 && counts[valueKinds.string] === 0;
+      if (isOpen) isSettled = false;
+      types.add(key, counts, isWanted && isOpen && (await isTextElsewhere(context, part, key)));
     }
     types.countPart(keys.keys());
   }
-  return [
-    { name: idColumn, type: 'text', parts: parts.filter(({ hasLive }) => hasLive).length },
-    ...types.list(),
-  ];
+  const id: CountedColumn = {
+    name: idColumn,
+    type: 'text',
+    parts: parts.filter(({ hasLive }) => hasLive).length,
+  };
+  return { columns: [id, ...types.list()], isSettled };
 }
 
 async function isTextElsewhere(

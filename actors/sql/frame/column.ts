@@ -150,8 +150,18 @@ export function valueAt(column: Column, row: number, type: SqlType): SqlValue {
   }
 }
 
+/** Writes the value of a row as JSON. Throws `SqlError` for what JSON can not hold. */
+export function jsonAt(column: Column, row: number, type: SqlType): string {
+  if (type === 'int' && column.kind === 'numbers' && !isNullAt(column, row)) {
+    const value = column.values[row] as number;
+    // The same digits as a big integer's, without making one.
+    if (Number.isSafeInteger(value)) return String(value);
+  }
+  return jsonOf(valueAt(column, row, type), type);
+}
+
 /** Writes a value as JSON: integers whole however long they are, dates and times as text. Throws `SqlError` for what JSON can not hold. */
-export function jsonOf(value: SqlValue, type: SqlType): string {
+function jsonOf(value: SqlValue, type: SqlType): string {
   if (value === null) return 'null';
   if (typeof value === 'bigint') return String(value);
   if (type === 'date') return `"${shown(formatDate(value as number))}"`;

@@ -10,7 +10,7 @@ import { allParts, makesTexts } from './bound-parts.ts';
 import { boundLiteral, isNumeric, typeName } from './bound-types.ts';
 import { repeatedIn, weighed } from './plan-weight.ts';
 import { SharedBounds } from './shared-bounds.ts';
-import { Aliases, ColumnNames } from './statement-names.ts';
+import { Aliases, type ColumnNames, columnNames } from './statement-names.ts';
 
 /**
  * Binds a SELECT to the columns that there are, and answers its plan. Pure; throws `SqlError`.
@@ -92,7 +92,7 @@ class Binder {
     this.#items =
       select.items ??
       columns.map(({ name }) => ({ expression: { kind: 'name', name, quoted: true, at: 0 }, alias: null }));
-    this.#names = new ColumnNames(columns);
+    this.#names = columnNames(columns);
     this.#aliases = new Aliases(this.#items);
   }
 

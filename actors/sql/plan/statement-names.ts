@@ -36,6 +36,18 @@ export class ColumnNames {
   }
 }
 
+/** Kept by a table's columns: whoever asks a table that nobody writes to has the same ones each time. */
+const namesOf = new WeakMap<readonly SqlColumn[], ColumnNames>();
+
+/** Answers the names of columns; for the same array the same ones. */
+export function columnNames(columns: readonly SqlColumn[]): ColumnNames {
+  const known = namesOf.get(columns);
+  if (known !== undefined) return known;
+  const names = new ColumnNames(columns);
+  namesOf.set(columns, names);
+  return names;
+}
+
 /** What the aliases of a SELECT stand for: the first item that has the name, otherwise the first that differs in case alone. */
 export class Aliases {
   readonly #exact = new Map<string, Expression>();

@@ -1,15 +1,7 @@
 import { limits } from '../../../protocol/limits.ts';
 import { assert } from '../../../src/base/assert.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
-import {
-  type Column,
-  type Dictionary,
-  isNullAt,
-  jsonOf,
-  startOf,
-  type Texts,
-  valueAt,
-} from '../frame/column.ts';
+import { type Column, type Dictionary, isNullAt, jsonAt, startOf, type Texts } from '../frame/column.ts';
 import type { Frame } from '../frame/frame.ts';
 import { ByCodes } from '../intern/by-codes.ts';
 import { evaluated, type Step } from '../interruption.ts';
@@ -122,10 +114,12 @@ export class TopRows {
     if (from === rows.length) return;
     const orders: Column[] = [];
     let left = rows.subarray(from);
+    const isFirst = this.#worst === null && this.#kept.length === 0;
     let isAnyBetter = this.#worst === null;
     for (const [at, { expression }] of this.#orderBy.entries()) {
       const order = yield* evaluated(() => this.#evaluator.evaluate(expression, frame));
       orders.push(order);
+      if (isFirst && at === 0) left = this.#bestOfFirst(order, left);
       if (isAnyBetter || this.#worst === null) continue;
       const other = this.#worst.keys[at] as Key;
       ({ rows: left, isAnyBetter } = this.#notWorse(order, at, { rows: left, other }));
@@ -142,6 +136,32 @@ export class TopRows {
       if (next < left.length) yield;
     }
     this.#shown = null;
+    // What comes next is held against the last wanted row as soon as there is one.
+    if (isFirst && this.#orderBy.length > 0 && this.#kept.length >= this.#wanted) yield* this.#cut();
+  }
+
+  /**
+   * Picks the rows of the first frame whose first key is one of its best, as many as are wanted and all that are alike: without that, the
+   * first rows that come would be made into JSON whatever they are. Answers all rows where it does not pay, or where some key is no number.
+   */
+  #bestOfFirst(column: Column, rows: Int32Array): Int32Array {
+    if (column.kind !== 'numbers' || column.nulls !== null || rows.length <= this.#wanted) return rows;
+    const { values } = column;
+    const sorted = new Float64Array(rows.length);
+    for (let i = 0; i < rows.length; i++) sorted[i] = values[rows[i] as number] as number;
+    sorted.sort();
+    // NaN stands last, and is neither before nor after anything.
+    if (Number.isNaN(sorted.at(-1))) return rows;
+    const { descending } = this.#orderBy[0] as BoundOrder;
+    const last = sorted[descending ? rows.length - this.#wanted : this.#wanted - 1] as number;
+    const picked = this.#otherThan(rows);
+    let count = 0;
+    for (let i = 0; i < rows.length; i++) {
+      const value = values[rows[i] as number] as number;
+      picked[count] = rows[i] as number;
+      count += Number(descending ? value >= last : value <= last);
+    }
+    return picked.subarray(0, count);
   }
 
   /** Picks the rows whose key is the same as that of the last wanted row or comes before it, of rows whose earlier keys are the same as that row's. */
@@ -237,7 +257,7 @@ export class TopRows {
     let length = 0;
     for (let at = 0; at < outputs.length; at++) {
       const { type } = (this.#outputs[at] as Output).expression;
-      const cell = jsonOf(valueAt(outputs[at] as Column, row, type), type);
+      const cell = jsonAt(outputs[at] as Column, row, type);
       length += cell.length + 1;
       if (length > limits.sqlRowBytesMax)
         throw new SqlError(

@@ -112,6 +112,7 @@ test('the first rows are those that sorting all of them puts first, among rows t
       pick<Kind>(['numbers', 'numbers', 'wide', 'texts', 'constant']),
     );
     const distinct = kinds.map(() => pick([1, 2, 3, 40, 1_000]));
+    const nullShares = kinds.map(() => pick([0, 0.1]));
     const orderBy = kinds.map((kind, index) => ({
       expression: columnBound(index, kind === 'texts' || kind === 'constant' ? 'text' : 'int'),
       descending: random() < 0.5,
@@ -131,7 +132,7 @@ test('the first rows are those that sorting all of them puts first, among rows t
           kind === 'wide' ? pick<Kind>(['numbers', 'wide']) : kind,
           Array.from(
             { length: rowsOfFrame },
-            () => below(distinct[key] as number) - Number(random() < 0.1) * 9_000,
+            () => below(distinct[key] as number) - Number(random() < (nullShares[key] as number)) * 9_000,
           ),
         ),
       );
