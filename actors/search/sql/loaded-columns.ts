@@ -6,6 +6,7 @@ import { type DecodedColumn, decodeColumn, unpacked } from '../../sql/frame/deco
 import type { Frame } from '../../sql/frame/frame.ts';
 import type { SqlType } from '../../sql/plan/bound.ts';
 import { idColumn } from '../../sql/plan/column-types.ts';
+import type { Room } from '../../sql/room.ts';
 import { documentId } from '../../storage/document-batch.ts';
 import type { QueryContext } from '../query.ts';
 import { frameRows } from './frame-sizes.ts';
@@ -31,6 +32,7 @@ export class LoadedColumns {
   readonly #columns: readonly string[];
   readonly #types: ReadonlyMap<string, SqlType>;
   readonly #uses: ReadonlyMap<string, ColumnUse>;
+  readonly #room: Room;
   /** Memory for the numbers of a frame, by column, which the next frame uses again. */
   readonly #scratch: Float64Array[] = [];
 
@@ -40,13 +42,17 @@ export class LoadedColumns {
       columns,
       types,
       uses,
+      room,
     }: {
       readonly columns: readonly string[];
       readonly types: ReadonlyMap<string, SqlType>;
       readonly uses: ReadonlyMap<string, ColumnUse>;
+      /** For the numbers of frames. */
+      readonly room: Room;
     },
   ) {
     this.#context = context;
+    this.#room = room;
     this.#columns = columns;
     this.#types = types;
     this.#uses = uses;
@@ -147,7 +153,7 @@ export class LoadedColumns {
   }
 
   #scratchOf(column: number): Float64Array {
-    const scratch = this.#scratch[column] ?? new Float64Array(frameRows);
+    const scratch = this.#scratch[column] ?? this.#room.grown(new Float64Array(0), frameRows, frameRows);
     this.#scratch[column] = scratch;
     return scratch;
   }

@@ -66,9 +66,14 @@ export class SqlQuery {
     const types = new Map(
       columns.filter(({ name }) => read.has(name)).map(({ name, type }) => [name, type] as const),
     );
-    this.#loader = new LoadedColumns(context, { columns: plan.columns, types, uses: keyColumns(plan) });
     const rowsMax = parts.reduce((sum, { rowCount }) => sum + rowCount, 0);
     this.#room = new Room(rowsMax, context.buffers, context.sqlHolding);
+    this.#loader = new LoadedColumns(context, {
+      columns: plan.columns,
+      types,
+      uses: keyColumns(plan),
+      room: this.#room,
+    });
     this.#run = new SelectRun(plan, newEvaluator(context, plan, this.#room), this.#room);
     this.#wantedIds = idsOf(plan.where, plan.columns);
     const kept = plan.repeated.size;

@@ -27,6 +27,7 @@ export class Grouping {
   readonly #pairs: readonly PairInterner[];
   readonly #aggregates: readonly Aggregate[];
   readonly #longArguments: readonly Bound[];
+  readonly #room: Room;
   /** The groups of a frame's rows, and the numbers of one of its keys: the next frame uses them again. */
   #groups = new Int32Array(0);
   #numbers = new Int32Array(0);
@@ -35,6 +36,7 @@ export class Grouping {
   constructor(plan: NonNullable<SelectPlan['grouping']>, evaluator: Evaluator, room: Room) {
     this.#plan = plan;
     this.#evaluator = evaluator;
+    this.#room = room;
     this.#keys = keyGroups(evaluator, plan.keys, room);
     const telling = this.#keys.filter(({ isConstant }) => !isConstant);
     this.#telling = telling.length === 0 ? this.#keys.slice(0, 1) : telling;
@@ -110,10 +112,8 @@ export class Grouping {
   #groupsOf(frame: Frame, rows: Int32Array): Int32Array {
     if (this.#telling.length === 0) return oneGroup(rows.length);
     if (this.#pairs.length > 0 && this.count === 0) this.#order(frame, rows);
-    if (this.#groups.length < rows.length) {
-      this.#groups = new Int32Array(rows.length);
-      this.#numbers = new Int32Array(rows.length);
-    }
+    this.#groups = this.#room.grown(this.#groups, rows.length, rows.length);
+    this.#numbers = this.#room.grown(this.#numbers, rows.length, rows.length);
     const groups = this.#groups.subarray(0, rows.length);
     const ofKey = this.#numbers.subarray(0, rows.length);
     for (const [at, keys] of this.#telling.entries()) {

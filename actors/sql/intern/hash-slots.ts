@@ -11,12 +11,21 @@ export const partFullness = Float64Array.from(
 
 const partSlotsFirst = 64;
 
+/** Cuts slots into as many parts as a table has. */
+export function inParts(slots: Int32Array): Int32Array[] {
+  const length = slots.length >>> partBits;
+  return Array.from({ length: 1 << partBits }, (_, part) =>
+    slots.subarray(part * length, (part + 1) * length),
+  );
+}
+
 /** The slots of an open-addressing table, in parts that grow one by one: others never wait until a large table is made anew. */
 export class HashSlots {
-  readonly #parts = Array.from({ length: 1 << partBits }, () => new Int32Array(partSlotsFirst));
+  /** None until somebody looks for a slot; at first they lie in one buffer, because each buffer is work for the collector of garbage. */
+  #parts: Int32Array[] = [];
   /** How many slots of a part are taken, by part. */
   readonly #held = new Int32Array(1 << partBits);
-  #length = partSlotsFirst << partBits;
+  #length = 0;
 
   get bytes(): number {
     return this.#length * 4;
@@ -24,6 +33,10 @@ export class HashSlots {
 
   /** The part that a hash belongs to. Its slots are numbers plus one, and 0 where they are free. */
   of(hash: number): Int32Array {
+    if (this.#parts.length === 0) {
+      this.#length = partSlotsFirst << partBits;
+      this.#parts = inParts(new Int32Array(this.#length));
+    }
     return this.#parts[hash >>> (32 - partBits)] as Int32Array;
   }
 

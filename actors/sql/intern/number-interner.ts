@@ -18,10 +18,10 @@ export class NumberInterner implements Interner {
   readonly #slots = new HashSlots();
   /** The value of each number, unless it is wide. */
   #values = new Float64Array(internedFirst);
-  /** The number plus one of each whole number under `smallMax`. */
-  readonly #small = new Int32Array(smallMax);
-  /** Halves of integers beyond 2^53. */
-  readonly #wide: PairInterner;
+  /** The number plus one of each whole number under `smallMax`; empty until one comes. */
+  #smallNumbers = new Int32Array(0);
+  /** Halves of integers beyond 2^53; null until one comes. */
+  #wide: PairInterner | null = null;
   /** The number of the integer of each pair of halves. */
   #wideNumbers = new Int32Array(internedFirst);
   /** The pair of halves of each number, plus one; 0 where it has none. */
@@ -37,7 +37,6 @@ export class NumberInterner implements Interner {
   /** `room`: for as many values as can come. */
   constructor(room: Room) {
     this.#room = room;
-    this.#wide = new PairInterner(room);
     this.#byCodes = new ByCodes(room);
   }
 
@@ -46,8 +45,13 @@ export class NumberInterner implements Interner {
   }
 
   get bytes(): number {
-    const wide = this.#wide.count === 0 ? 0 : this.#wide.bytes + this.#wide.count * 4 + this.#count * 4;
-    return this.#slots.bytes + this.#count * 8 + this.#small.byteLength + wide + this.#byCodes.bytes;
+    const wide = this.#wide === null ? 0 : this.#wide.bytes + this.#wide.count * 4 + this.#count * 4;
+    return this.#slots.bytes + this.#count * 8 + this.#smallNumbers.byteLength + wide + this.#byCodes.bytes;
+  }
+
+  get #small(): Int32Array {
+    if (this.#smallNumbers.length === 0) this.#smallNumbers = this.#room.zeros(smallMax);
+    return this.#smallNumbers;
   }
 
   intern(column: Column, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
@@ -103,13 +107,13 @@ export class NumberInterner implements Interner {
 
   valuesOf(numbers: Int32Array): Column {
     const nulls = nullsAmong(numbers, this.nullNumber);
-    if (this.#wide.count > 0) return { kind: 'wide', values: this.#wideOf(numbers), nulls };
+    if (this.#wide !== null) return { kind: 'wide', values: this.#wideOf(this.#wide, numbers), nulls };
     const values = new Float64Array(numbers.length);
     for (let i = 0; i < values.length; i++) values[i] = this.#values[numbers[i] as number] as number;
     return { kind: 'numbers', values, nulls };
   }
 
-  #wideOf(numbers: Int32Array): BigInt64Array {
+  #wideOf(halvesOf: PairInterner, numbers: Int32Array): BigInt64Array {
     const wide = new BigInt64Array(numbers.length);
     const halves = new Int32Array(wide.buffer);
     const [values, pairs] = [this.#values, this.#pairs];
@@ -117,8 +121,8 @@ export class NumberInterner implements Interner {
       const number = numbers[i] as number;
       const pair = ((pairs[number] as number | undefined) ?? 0) - 1;
       if (pair >= 0) {
-        halves[i * 2] = this.#wide.firstOf(pair);
-        halves[i * 2 + 1] = this.#wide.secondOf(pair);
+        halves[i * 2] = halvesOf.firstOf(pair);
+        halves[i * 2 + 1] = halvesOf.secondOf(pair);
         continue;
       }
       const value = values[number] as number;
@@ -173,6 +177,7 @@ export class NumberInterner implements Interner {
   }
 
   #big(low: number, high: number): number {
+    this.#wide ??= new PairInterner(this.#room);
     const before = this.#wide.count;
     const pair = this.#wide.internAny(low, high);
     if (pair < before) return this.#wideNumbers[pair] as number;

@@ -1,7 +1,7 @@
 import { assert } from '../../../src/base/assert.ts';
 import type { PairTable } from '../../kernels/pair-table.ts';
 import type { Room } from '../room.ts';
-import { partBits, partFullness } from './hash-slots.ts';
+import { inParts, partBits, partFullness } from './hash-slots.ts';
 import { hashWords } from './hash-words.ts';
 import { internedFirst } from './interner.ts';
 
@@ -17,10 +17,12 @@ const nothing = new Int32Array(0);
  * Once many were asked for, they move to a table in WebAssembly, which does the same and gives them the same numbers, where the room has one.
  */
 export class PairInterner {
-  readonly #parts = Array.from({ length: 1 << partBits }, () => new Int32Array(pairSlotsFirst * pairWords));
+  /** None until a pair is looked for by its hash; at first they lie in one array. */
+  #parts: Int32Array[] = [];
+  #firstParts = nothing;
   /** How many slots of a part are taken, by part. */
   readonly #held = new Int32Array(1 << partBits);
-  #slotBytes = (pairSlotsFirst * pairWords * 4) << partBits;
+  #slotBytes = 0;
   /** The second of a first number's first pair, and that pair's number plus one, by first number. */
   #direct = new Int32Array(internedFirst * 2);
   /** How many first numbers `#direct` has an entry for. */
@@ -107,9 +109,11 @@ export class PairInterner {
       () => `${this.#count} pairs became ${table.count}`,
     );
     this.#table = table;
-    for (const array of [...this.#parts, this.#direct, this.#first, this.#second]) this.#room.giveBack(array);
-    this.#parts.fill(nothing);
-    [this.#direct, this.#first, this.#second] = [nothing, nothing, nothing];
+    for (const slots of this.#parts) this.#giveBackPart(slots);
+    for (const array of [this.#firstParts, this.#direct, this.#first, this.#second])
+      this.#room.giveBack(array);
+    this.#parts = [];
+    [this.#firstParts, this.#direct, this.#first, this.#second] = [nothing, nothing, nothing, nothing];
   }
 
   #intern(first: number, second: number): number {
@@ -130,6 +134,7 @@ export class PairInterner {
   /** Answers the number of a pair whose first number may be of any size. An interner is asked by `internAll` or by this, never by both. */
   internAny(first: number, second: number): number {
     assert(this.#table === null, () => 'pairs that moved are asked for by internAll');
+    if (this.#parts.length === 0) this.#makeParts();
     const hash = hashWords(first, second);
     const slots = this.#parts[hash >>> (32 - partBits)] as Int32Array;
     const mask = slots.length - 1;
@@ -188,6 +193,17 @@ export class PairInterner {
     );
     this.#parts[part] = slots;
     this.#slotBytes += old.byteLength;
-    this.#room.giveBack(old);
+    this.#giveBackPart(old);
+  }
+
+  #makeParts(): void {
+    this.#firstParts = this.#room.zeros((pairSlotsFirst * pairWords) << partBits);
+    this.#parts = inParts(this.#firstParts);
+    this.#slotBytes = this.#firstParts.byteLength;
+  }
+
+  /** The first parts are given back together. */
+  #giveBackPart(slots: Int32Array): void {
+    if (slots.buffer !== this.#firstParts.buffer) this.#room.giveBack(slots);
   }
 }

@@ -9,6 +9,7 @@ import { type Comparison, flipped } from '../parse/syntax.ts';
 import type { Bound } from '../plan/bound.ts';
 import { collectColumns } from '../plan/bound-parts.ts';
 import { type ColumnRange, mustMatch } from '../plan/can-match.ts';
+import type { Room } from '../room.ts';
 
 /**
  * Evaluates WHERE, as terms all of which must be true. Each term looks at the rows that those before it left. A term that a chunk's
@@ -20,12 +21,15 @@ export class RowFilter {
   /** The columns that each term reads, by index. */
   readonly #columns = new Map<Bound, ReadonlySet<number>>();
   readonly #evaluator: Evaluator;
+  readonly #room: Room;
   /** The rows that pass in the frame that is looked at. */
   #passing = new Int32Array(0);
   /** The last frame of few rows: after an interruption the same is evaluated again. */
   #few: FewRows | null = null;
 
-  constructor(where: Bound | null, evaluator: Evaluator) {
+  /** `room`: for the rows that pass. */
+  constructor(where: Bound | null, evaluator: Evaluator, room: Room) {
+    this.#room = room;
     this.#terms = where === null ? [] : termsOf(where);
     for (const term of this.#terms) {
       const columns = new Set<number>();
@@ -50,7 +54,7 @@ export class RowFilter {
   /** Picks the rows for which terms are true; the array lasts until the next call. */
   passing(terms: readonly Bound[], frame: Frame, rows: Int32Array): Int32Array {
     if (terms.length === 0) return rows;
-    if (this.#passing.length < rows.length) this.#passing = new Int32Array(rows.length);
+    this.#passing = this.#room.grown(this.#passing, rows.length, rows.length);
     let left = rows;
     for (const [at, term] of terms.entries()) {
       if (left.length === 0) break;

@@ -32,7 +32,7 @@ export class SelectRun {
   constructor(plan: SelectPlan, evaluator: Evaluator, room: Room) {
     this.#plan = plan;
     this.#evaluator = evaluator;
-    this.filter = new RowFilter(plan.where, evaluator);
+    this.filter = new RowFilter(plan.where, evaluator, room);
     this.#grouping = plan.grouping === null ? null : new Grouping(plan.grouping, evaluator, room);
     this.#rowsMax = Math.min(plan.limit, limits.sqlRowsMax);
     // One more than are shown tells whether there are more.

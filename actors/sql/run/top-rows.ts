@@ -54,6 +54,7 @@ export class TopRows {
   #worst: Kept | null = null;
   #seen = 0;
   readonly #late: ByCodes;
+  readonly #room: Room;
   /** The frame's outputs, once a row of it is kept. */
   #shown: readonly Column[] | null = null;
   /** Memory for the rows that `#notWorse` picks: those of one key are picked from those of the key before. */
@@ -75,6 +76,7 @@ export class TopRows {
     room: Room,
   ) {
     this.#late = new ByCodes(room);
+    this.#room = room;
     this.#outputs = outputs;
     this.#orderBy = orderBy;
     const isOrdered = orderBy.length > 0;
@@ -222,7 +224,7 @@ export class TopRows {
 
   #otherThan(rows: Int32Array): Int32Array {
     const at = Number(this.#same[0].buffer === rows.buffer);
-    if ((this.#same[at] as Int32Array).length < rows.length) this.#same[at] = new Int32Array(rows.length);
+    this.#same[at] = this.#room.grown(this.#same[at] as Int32Array, rows.length, rows.length);
     return this.#same[at] as Int32Array;
   }
 
