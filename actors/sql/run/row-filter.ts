@@ -164,13 +164,7 @@ function wholeNumbersOf({ buffer, byteOffset, length }: Int32Array): Uint32Array
 
 /** Picks the rows that are not NULL. */
 function withValues(rows: Int32Array, nulls: Uint8Array, passing: Int32Array): Int32Array {
-  let count = 0;
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i] as number;
-    passing[count] = row;
-    count += (nulls[row] as number) ^ 1;
-  }
-  return passing.subarray(0, count);
+  return rowsBetween(nulls, { from: 0, to: 0, isOutside: false }, { rows, passing });
 }
 
 /** Picks the rows whose truth is `truthy`. */

@@ -9,6 +9,14 @@ export function totalOfPacked(integers: WholeNumbers): number {
   return total;
 }
 
+/** Answers a number that none of the integers exceeds: of wide ones all bits that some of them has. */
+export function boundOf(integers: WholeNumbers): number {
+  if (!(integers instanceof Uint32Array)) return 2 ** (integers.BYTES_PER_ELEMENT * 8);
+  let bits = 0;
+  for (let i = 0; i < integers.length; i++) bits |= integers[i] as number;
+  return bits >>> 0;
+}
+
 /** Adds up integers of 64 bits by their halves of 32, of which the lower ones have no sign: a big integer for each would be an object. */
 export function totalsOfHalves(integers: BigInt64Array): { readonly low: number; readonly high: number } {
   const { rowsMax } = frameNumbers();

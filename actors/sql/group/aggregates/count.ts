@@ -25,8 +25,10 @@ export class Count implements Aggregate {
       counts[0] = (counts[0] as number) + rows.length;
       return;
     }
-    for (let i = 0; i < rows.length; i++)
-      if (nulls === null || nulls[rows[i] as number] === 0) (counts[groups[i] as number] as number)++;
+    if (nulls === null) for (let i = 0; i < rows.length; i++) (counts[groups[i] as number] as number)++;
+    else
+      for (let i = 0; i < rows.length; i++)
+        if (nulls[rows[i] as number] === 0) (counts[groups[i] as number] as number)++;
   }
 
   values(from: number, end: number): Column {
