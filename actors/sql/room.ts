@@ -32,6 +32,19 @@ export interface Holding {
   grow(bytes: number): boolean;
 }
 
+/** Something that holds memory of a query. */
+export interface Holder {
+  /** How many bytes it holds, about. */
+  readonly bytes: number;
+}
+
+/** Adds up what all of them hold. Asked after each frame: an iterator would be garbage each time. */
+export function bytesOfAll(holders: readonly Holder[]): number {
+  let sum = 0;
+  for (let at = 0; at < holders.length; at++) sum += (holders[at] as Holder).bytes;
+  return sum;
+}
+
 /** Thrown where a query would hold more memory than it may. */
 export class RoomExceeded extends Error {
   override name = 'RoomExceeded';

@@ -5,7 +5,7 @@ import { allRows, type Frame } from '../frame/frame.ts';
 import { PairInterner } from '../intern/pair-interner.ts';
 import type { Bound, BoundAggregate, SelectPlan } from '../plan/bound.ts';
 import { mayInterrupt } from '../plan/bound-parts.ts';
-import type { Room } from '../room.ts';
+import { bytesOfAll, type Holder, type Room } from '../room.ts';
 import type { Aggregate, GroupedRows } from './aggregate.ts';
 import { type KeyGroup, keyGroups } from './key-groups.ts';
 import { newAggregates } from './new-aggregates.ts';
@@ -28,6 +28,8 @@ export class Grouping {
   readonly #aggregates: readonly Aggregate[];
   readonly #longArguments: readonly Bound[];
   readonly #room: Room;
+  /** All that holds bytes. */
+  readonly #parts: readonly Holder[];
   /** The groups of a frame's rows, and the numbers of one of its keys: the next frame uses them again. */
   #groups = new Int32Array(0);
   #numbers = new Int32Array(0);
@@ -42,6 +44,7 @@ export class Grouping {
     this.#telling = telling.length === 0 ? this.#keys.slice(0, 1) : telling;
     this.#pairs = this.#telling.slice(1).map(() => new PairInterner(room));
     this.#aggregates = newAggregates(plan.aggregates, { room, hasKeys: plan.keys.length > 0 });
+    this.#parts = [...this.#keys, ...this.#pairs, ...this.#aggregates];
     this.#longArguments = plan.aggregates.flatMap(({ argument }) =>
       argument !== null && (evaluator.hasManyParts || mayInterrupt(argument)) ? [argument] : [],
     );
@@ -54,7 +57,7 @@ export class Grouping {
   }
 
   get bytes(): number {
-    return [...this.#keys, ...this.#pairs, ...this.#aggregates].reduce((sum, { bytes }) => sum + bytes, 0);
+    return bytesOfAll(this.#parts);
   }
 
   /** Adds rows of a frame. Throws an Interruption before anything of them is counted, so that they may be added once more. */

@@ -10,7 +10,7 @@ import { LazyInterner } from '../intern/lazy-interner.ts';
 import { PairInterner } from '../intern/pair-interner.ts';
 import type { Bound } from '../plan/bound.ts';
 import { collectColumns } from '../plan/bound-parts.ts';
-import type { Room } from '../room.ts';
+import { bytesOfAll, type Holder, type Room } from '../room.ts';
 
 /**
  * Keys of GROUP BY that depend on the same column, or on none, or one key that depends on several columns: the values of all of
@@ -38,6 +38,8 @@ export class KeyGroup {
   #newRows = new Int32Array(0);
   /** The numbers of one key of several in a frame's rows: the next frame uses them again. */
   #numbers = new Int32Array(0);
+  /** All that holds bytes. */
+  readonly #parts: readonly Holder[];
   /** The last rows whose codes came for the first time: after an interruption the same are interned again. */
   #first: FirstRows | null = null;
 
@@ -66,6 +68,7 @@ export class KeyGroup {
     this.#byCodes = new ByCodes(room);
     this.#interners = this.#interned.map(({ type }) => new LazyInterner(type === 'text', room));
     this.#pairs = this.#interned.slice(1).map(() => new PairInterner(room));
+    this.#parts = [...this.#interners, ...this.#pairs, this.#byCodes];
   }
 
   /** How many numbers there are so far. */
@@ -74,8 +77,7 @@ export class KeyGroup {
   }
 
   get bytes(): number {
-    const parts = [...this.#interners, ...this.#pairs, this.#byCodes];
-    return parts.reduce((sum, { bytes }) => sum + bytes, 0);
+    return bytesOfAll(this.#parts);
   }
 
   /** Writes the number of each row's keys into `numbers`. */
