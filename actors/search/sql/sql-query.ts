@@ -4,6 +4,7 @@ import { type Column, dictionaryOf } from '../../sql/frame/column.ts';
 import { takenFrame } from '../../sql/frame/column-forms.ts';
 import { type DecodedColumn, unpacked } from '../../sql/frame/decode-column.ts';
 import { allRows, type Frame } from '../../sql/frame/frame.ts';
+import { FrameMemory } from '../../sql/frame/frame-memory.ts';
 import { evaluated, type Interruption, type Step } from '../../sql/interruption.ts';
 import type { Bound, SelectPlan } from '../../sql/plan/bound.ts';
 import { type ColumnRange, canMatch } from '../../sql/plan/can-match.ts';
@@ -39,6 +40,8 @@ export class SqlQuery {
   /** Ids of which a document must have one for WHERE to be true; null where WHERE does not say so. */
   readonly #wantedIds: readonly string[] | null;
   readonly #loader: LoadedColumns;
+  /** What columns of a frame's pieces are made of. */
+  readonly #pieces: FrameMemory;
   /** How many rows a frame has at most, and one that is filtered first. */
   readonly #frameRows: number;
   readonly #filterRows: number;
@@ -68,6 +71,7 @@ export class SqlQuery {
     );
     const rowsMax = parts.reduce((sum, { rowCount }) => sum + rowCount, 0);
     this.#room = new Room(rowsMax, context.buffers, context.sqlHolding);
+    this.#pieces = new FrameMemory(this.#room);
     this.#loader = new LoadedColumns(context, {
       columns: plan.columns,
       types,
@@ -243,7 +247,8 @@ export class SqlQuery {
     for (let from = 0; from < passing.length && !this.#run.isComplete; from += this.#frameRows) {
       if (from > 0) await this.#turn();
       const rows = passing.subarray(from, from + this.#frameRows);
-      await this.#steps(this.#run.add(takenFrame(frame, rows), allRows(rows.length)));
+      this.#pieces.begin();
+      await this.#steps(this.#run.add(takenFrame(frame, rows, this.#pieces), allRows(rows.length)));
     }
   }
 

@@ -11,6 +11,7 @@ import {
   unknown,
 } from './column.ts';
 import type { Frame } from './frame.ts';
+import { type Arrays, newArrays } from './frame-memory.ts';
 import { PackedNumbers, takenBytes, takenIntegers } from './packed-numbers.ts';
 
 /** A column of numbers in a form that loops take. */
@@ -81,31 +82,34 @@ export function asWide({ kind, values, nulls }: Values): BigInt64Array {
 }
 
 /** Picks rows of a column, in any order, and some of them twice if need be. Hot: plain loops over arrays of one kind. */
-export function taken(column: Column, rows: Int32Array): Column {
+export function taken(column: Column, rows: Int32Array, arrays = newArrays): Column {
   switch (column.kind) {
     case 'constant':
       return column;
     case 'truths':
-      return { kind: 'truths', values: takenBytes(column.values, rows) };
+      return { kind: 'truths', values: takenBytes(column.values, rows, arrays) };
     case 'numbers': {
-      const taken = () => takenNumbers(column.values, rows);
-      if (column.coded !== undefined)
-        return new TakenCoded(column.kind, column.nulls, column.coded, rows, taken);
-      if (column.packed !== undefined) return new PackedNumbers(takenIntegers(column.packed, rows), null);
+      const taken = () => takenNumbers(column.values, rows, arrays);
+      if (column.coded !== undefined) return new TakenCoded(column, column.coded, { rows, arrays, taken });
+      if (column.packed !== undefined)
+        return new PackedNumbers(takenIntegers(column.packed, rows, arrays), null);
       return {
         kind: 'numbers',
         values: taken(),
-        nulls: takenNulls(column.nulls, rows),
+        nulls: takenNulls(column.nulls, rows, arrays),
       };
     }
     case 'wide': {
-      const taken = () => takenBigs(column.values, rows);
-      if (column.coded !== undefined)
-        return new TakenCoded(column.kind, column.nulls, column.coded, rows, taken);
-      return { kind: 'wide', values: taken(), nulls: takenNulls(column.nulls, rows) };
+      const taken = () => takenBigs(column.values, rows, arrays);
+      if (column.coded !== undefined) return new TakenCoded(column, column.coded, { rows, arrays, taken });
+      return { kind: 'wide', values: taken(), nulls: takenNulls(column.nulls, rows, arrays) };
     }
     case 'texts':
-      return { ...column, codes: takenCodes(column.codes, rows), nulls: takenNulls(column.nulls, rows) };
+      return {
+        ...column,
+        codes: takenCodes(column.codes, rows, arrays),
+        nulls: takenNulls(column.nulls, rows, arrays),
+      };
   }
 }
 
@@ -117,10 +121,14 @@ class TakenCoded<K extends 'numbers' | 'wide', V extends Float64Array | BigInt64
   readonly #taken: () => V;
   #values: V | null = null;
 
-  constructor(kind: K, nulls: Nulls, { of, codes }: Coded, rows: Int32Array, taken: () => V) {
+  constructor(
+    { kind, nulls }: { readonly kind: K; readonly nulls: Nulls },
+    { of, codes }: Coded,
+    { rows, arrays, taken }: { readonly rows: Int32Array; readonly arrays: Arrays; readonly taken: () => V },
+  ) {
     this.kind = kind;
-    this.nulls = takenNulls(nulls, rows);
-    this.coded = { of, codes: takenCodes(codes, rows) };
+    this.nulls = takenNulls(nulls, rows, arrays);
+    this.coded = { of, codes: takenCodes(codes, rows, arrays) };
     this.#taken = taken;
   }
 
@@ -130,15 +138,15 @@ class TakenCoded<K extends 'numbers' | 'wide', V extends Float64Array | BigInt64
   }
 }
 
-function takenNumbers(values: Float64Array, rows: Int32Array): Float64Array {
-  const some = new Float64Array(rows.length);
+function takenNumbers(values: Float64Array, rows: Int32Array, arrays: Arrays): Float64Array {
+  const some = arrays.doubles(rows.length);
   for (let i = 0; i < some.length; i++) some[i] = values[rows[i] as number] as number;
   return some;
 }
 
 /** Picks integers of 64 bits by their halves: a big integer that stands alone is an object. */
-function takenBigs(values: BigInt64Array, rows: Int32Array): BigInt64Array {
-  const some = new BigInt64Array(rows.length);
+function takenBigs(values: BigInt64Array, rows: Int32Array, arrays: Arrays): BigInt64Array {
+  const some = arrays.bigs(rows.length);
   const [to, from] = [some, values].map(
     (bigs) => new Int32Array(bigs.buffer, bigs.byteOffset, bigs.length * 2),
   );
@@ -154,29 +162,29 @@ function copyHalves(to: Int32Array, from: Int32Array, rows: Int32Array): void {
   }
 }
 
-export function takenCodes(codes: Codes, rows: Int32Array): Int32Array {
-  const some = new Int32Array(rows.length);
+export function takenCodes(codes: Codes, rows: Int32Array, arrays = newArrays): Int32Array {
+  const some = arrays.codes(rows.length);
   for (let i = 0; i < some.length; i++) some[i] = codes[rows[i] as number] as number;
   return some;
 }
 
-function takenNulls(nulls: Nulls, rows: Int32Array): Nulls {
-  return nulls === null ? null : takenBytes(nulls, rows);
+function takenNulls(nulls: Nulls, rows: Int32Array, arrays: Arrays): Nulls {
+  return nulls === null ? null : takenBytes(nulls, rows, arrays);
 }
 
-/** Makes some rows of a frame a frame of their own. */
-export function takenFrame(frame: Frame, rows: Int32Array): Frame {
+/** Makes some rows of a frame a frame of their own. `arrays`: what its columns are made of, which last as long as these do. */
+export function takenFrame(frame: Frame, rows: Int32Array, arrays = newArrays): Frame {
   const columns: Column[] = [];
   return {
     rowCount: rows.length,
     rows: null,
     column: (index) => {
-      const column = columns[index] ?? ofFrame(taken(frame.column(index), rows), rows.length);
+      const column = columns[index] ?? ofFrame(taken(frame.column(index), rows, arrays), rows.length);
       columns[index] = column;
       return column;
     },
     slot: frame.slot,
-    textMatch: (index) => takenBytes(frame.textMatch(index), rows),
+    textMatch: (index) => takenBytes(frame.textMatch(index), rows, arrays),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { PackedIntegers } from './column.ts';
+import type { Arrays } from './frame-memory.ts';
 
 /** A column of whole numbers as they are stored, which become doubles when somebody asks for them; in `scratch`, where it is given. */
 export class PackedNumbers {
@@ -26,28 +27,32 @@ export class PackedNumbers {
 }
 
 /** Picks the packed integers of some rows. */
-export function takenIntegers({ integers, base }: PackedIntegers, rows: Int32Array): PackedIntegers {
-  if (integers instanceof Uint8Array) return { integers: takenBytes(integers, rows), base };
+export function takenIntegers(
+  { integers, base }: PackedIntegers,
+  rows: Int32Array,
+  arrays: Arrays,
+): PackedIntegers {
+  if (integers instanceof Uint8Array) return { integers: takenBytes(integers, rows, arrays), base };
   return integers instanceof Uint16Array
-    ? { integers: takenShorts(integers, rows), base }
-    : { integers: takenWords(integers, rows), base };
+    ? { integers: takenShorts(integers, rows, arrays), base }
+    : { integers: takenWords(integers, rows, arrays), base };
 }
 
 /** Picks the bytes of some rows. */
-export function takenBytes(bytes: Uint8Array, rows: Int32Array): Uint8Array {
-  const some = new Uint8Array(rows.length);
+export function takenBytes(bytes: Uint8Array, rows: Int32Array, arrays: Arrays): Uint8Array {
+  const some = arrays.bytes(rows.length);
   for (let i = 0; i < some.length; i++) some[i] = bytes[rows[i] as number] as number;
   return some;
 }
 
-function takenShorts(integers: Uint16Array, rows: Int32Array): Uint16Array {
-  const some = new Uint16Array(rows.length);
+function takenShorts(integers: Uint16Array, rows: Int32Array, arrays: Arrays): Uint16Array {
+  const some = arrays.shorts(rows.length);
   for (let i = 0; i < some.length; i++) some[i] = integers[rows[i] as number] as number;
   return some;
 }
 
-function takenWords(integers: Uint32Array, rows: Int32Array): Uint32Array {
-  const some = new Uint32Array(rows.length);
+function takenWords(integers: Uint32Array, rows: Int32Array, arrays: Arrays): Uint32Array {
+  const some = arrays.words(rows.length);
   for (let i = 0; i < some.length; i++) some[i] = integers[rows[i] as number] as number;
   return some;
 }
