@@ -69,6 +69,29 @@ export function rowsBetween(
 }
 
 /**
+ * Picks, from ascending `rows`, those whose number is one of `wanted`, or is not, into `passing`, which may be the memory of `rows`; null where
+ * the numbers are too wide to have an entry each.
+ */
+export function rowsAmong(
+  { integers, base }: PackedIntegers,
+  { wanted, isOutside }: { readonly wanted: ReadonlySet<number>; readonly isOutside: boolean },
+  rows: Int32Array,
+  passing: Int32Array,
+): Int32Array | null {
+  if (!(integers instanceof Uint8Array)) return null;
+  const isPicked = new Uint8Array(256).fill(Number(isOutside));
+  // What is none of these integers writes to no element.
+  for (const value of wanted) isPicked[value - base] = Number(!isOutside);
+  let count = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    passing[count] = row;
+    count += isPicked[integers[row] as number] as number;
+  }
+  return passing.subarray(0, count);
+}
+
+/**
  * Picks rows by one look at each: where few of a frame are left, and as the twin of tests. There is a loop for each width: one loop for all of
  * them is several times as slow.
  */

@@ -3,7 +3,7 @@ import type { Evaluator } from '../expression/evaluate.ts';
 import { type Texts, truthy } from '../frame/column.ts';
 import { takenFrame } from '../frame/column-forms.ts';
 import { allRows, type Frame } from '../frame/frame.ts';
-import { rowsBetween, rowsInRange, wholeRange } from '../frame/packed-rows.ts';
+import { rowsAmong, rowsBetween, rowsInRange, wholeRange } from '../frame/packed-rows.ts';
 import { rowsInWideRange, wideRange } from '../frame/wide-rows.ts';
 import { type Comparison, flipped } from '../parse/syntax.ts';
 import type { Bound } from '../plan/bound.ts';
@@ -68,8 +68,9 @@ export class RowFilter {
     return left;
   }
 
-  /** Picks rows by comparing a column with a literal without evaluating it; null where its form does not allow that. */
+  /** Picks rows by comparing a column with a literal, or with those of a list, without evaluating it; null where its form does not allow that. */
   #quickly(term: Bound, frame: Frame, rows: Int32Array): Int32Array | null {
+    if (term.kind === 'in') return this.#amongList(term, frame, rows);
     const asked = columnWithLiteral(term);
     if (asked === null) return null;
     const { operator, index, literal } = asked;
@@ -86,6 +87,15 @@ export class RowFilter {
     if (column.kind === 'texts' && typeof literal.value === 'string')
       return rowsOfText(column, operator, { text: literal.value, rows, passing: this.#passing });
     return null;
+  }
+
+  /** Picks rows whose column is in a list, or is not, without evaluating it; null where its form does not allow that. */
+  #amongList(term: Extract<Bound, { kind: 'in' }>, frame: Frame, rows: Int32Array): Int32Array | null {
+    const { operand, list, hasNull, negated } = term;
+    if (hasNull || operand.kind !== 'column') return null;
+    const column = frame.column(operand.index);
+    if (column.kind !== 'numbers' || column.packed === undefined) return null;
+    return rowsAmong(column.packed, { wanted: list.exact, isOutside: negated }, rows, this.#passing);
   }
 
   /** Picks rows by evaluating terms over a frame of the rows that are left. */

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { frameNumbers } from '../../../../actors/kernels/frame-numbers.ts';
 import { allRows } from '../../../../actors/sql/frame/frame.ts';
-import { pickedOneByOne, rowsInRange, wholeRange } from '../../../../actors/sql/frame/packed-rows.ts';
+import {
+  pickedOneByOne,
+  rowsAmong,
+  rowsInRange,
+  wholeRange,
+} from '../../../../actors/sql/frame/packed-rows.ts';
 import type { Comparison } from '../../../../actors/sql/parse/syntax.ts';
 import { Chance } from '../../../simulation/chance.ts';
 
@@ -31,6 +36,22 @@ test('rows are told from packed numbers as they are from the numbers', () => {
     const found = rowsInRange({ integers, base }, range, rows, new Int32Array(40));
     const expected = rows.filter((row) => holds[operator]((integers[row] as number) + base, value));
     assert.deepEqual([...found], [...expected], `${operator} ${value}, from ${base}: ${integers.join()}`);
+  }
+});
+
+test('rows are told from a list of numbers as each number is looked up in it', () => {
+  const chance = new Chance(9, 0);
+  for (let round = 0; round < 2_000; round++) {
+    const Width = chance.pick([Uint8Array, Uint8Array, Uint16Array]);
+    const base = chance.pick([0, -1, 1, -255, 1_700_000_000, -(2 ** 52)]);
+    const integers = new Width(40).map(() => chance.integer(0, 255));
+    const near = () => base + chance.pick([chance.integer(0, 255), -1, 256, 0.5, 1e300, 0]);
+    const wanted = new Set(Array.from({ length: chance.integer(0, 9) }, near));
+    const isOutside = chance.integer(0, 1) === 1;
+    const rows = chance.pick([allRows(40), Int32Array.of(1, 5, 6, 39), Int32Array.of()]);
+    const found = rowsAmong({ integers, base }, { wanted, isOutside }, rows, new Int32Array(40));
+    const expected = rows.filter((row) => wanted.has((integers[row] as number) + base) !== isOutside);
+    assert.deepEqual(found, integers instanceof Uint8Array ? expected : null);
   }
 });
 
