@@ -12,7 +12,7 @@ export const partFullness = Float64Array.from(
 const partSlotsFirst = 64;
 
 /** Cuts slots into as many parts as a table has. */
-export function inParts(slots: Int32Array): Int32Array[] {
+export function slotParts(slots: Int32Array): Int32Array[] {
   const length = slots.length >>> partBits;
   return Array.from({ length: 1 << partBits }, (_, part) =>
     slots.subarray(part * length, (part + 1) * length),
@@ -35,7 +35,7 @@ export class HashSlots {
   of(hash: number): Int32Array {
     if (this.#parts.length === 0) {
       this.#length = partSlotsFirst << partBits;
-      this.#parts = inParts(new Int32Array(this.#length));
+      this.#parts = slotParts(new Int32Array(this.#length));
     }
     return this.#parts[hash >>> (32 - partBits)] as Int32Array;
   }

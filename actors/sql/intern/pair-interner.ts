@@ -1,7 +1,7 @@
 import { assert } from '../../../src/base/assert.ts';
 import type { PairTable } from '../../kernels/pair-table.ts';
 import type { Room } from '../room.ts';
-import { inParts, partBits, partFullness } from './hash-slots.ts';
+import { partBits, partFullness, slotParts } from './hash-slots.ts';
 import { hashWords } from './hash-words.ts';
 import { internedFirst } from './interner.ts';
 
@@ -198,7 +198,7 @@ export class PairInterner {
 
   #makeParts(): void {
     this.#firstParts = this.#room.zeros((pairSlotsFirst * pairWords) << partBits);
-    this.#parts = inParts(this.#firstParts);
+    this.#parts = slotParts(this.#firstParts);
     this.#slotBytes = this.#firstParts.byteLength;
   }
 
