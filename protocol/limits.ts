@@ -80,7 +80,7 @@ export const limits = {
   /** Terms of one sum in SQL: each stands within the next one, so they nest. */
   sqlTermsMax: 256,
   sqlColumnsMax: 1_024,
-  /** Keys of a GROUP BY, and DISTINCT aggregates: each has tables of its own, 300 KB before anything is in them. An aggregate has numbers for each group. */
+  /** Keys of a GROUP BY, and DISTINCT aggregates: each has tables of its own, 300 KB with the first value. An aggregate has numbers for each group. */
   sqlGroupKeysMax: 128,
   /** Keys of an ORDER BY: each is held with each row that may be answered. */
   sqlOrderKeysMax: 128,

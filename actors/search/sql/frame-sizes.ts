@@ -1,7 +1,7 @@
 import { chunkRowsMax } from '../../columns/value-kinds.ts';
 import type { SelectPlan } from '../../sql/plan/bound.ts';
 
-/** The most rows that a frame has: they are looked at in a few milliseconds, whatever is done with them. */
+/** The most rows that a frame has of which something is read: they are looked at in a few milliseconds, whatever is done with them. */
 export const frameRows = 16_384;
 /** Rows of a frame that is grouped by several keys, whose look-up together may take half a microsecond. */
 const hashedFrameRows = 2_048;

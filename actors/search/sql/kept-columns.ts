@@ -172,7 +172,7 @@ function isSmallPacked({ integers, base }: PackedColumn): boolean {
 
 function wholly(column: PackedColumn): Column {
   const end = column.integers.length;
-  return unpacked(column, { from: 0, end, scratch: new Float64Array(end) });
+  return unpacked(column, { from: 0, end, scratch: null });
 }
 
 function isSmall(column: Exclude<Column, { kind: 'constant' | 'truths' }>): boolean {

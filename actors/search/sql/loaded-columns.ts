@@ -9,7 +9,6 @@ import { idColumn } from '../../sql/plan/column-types.ts';
 import type { Room } from '../../sql/room.ts';
 import { documentId } from '../../storage/document-batch.ts';
 import type { QueryContext } from '../query.ts';
-import { frameRows } from './frame-sizes.ts';
 import type { ColumnUse, KeptColumn } from './kept-columns.ts';
 import { reading, takeTurn } from './query-turns.ts';
 import type { SqlChunk } from './sql-parts.ts';
@@ -139,7 +138,7 @@ export class LoadedColumns {
         const decoded = must(loaded.get(name), 'a loaded column');
         const column =
           decoded.kind === 'packed'
-            ? unpacked(decoded, { from, end, scratch: this.#scratchOf(index) })
+            ? unpacked(decoded, { from, end, scratch: (count) => this.#scratchOf(index, count) })
             : name === idColumn
               ? decoded
               : sliced(decoded, from, end);
@@ -152,9 +151,9 @@ export class LoadedColumns {
     };
   }
 
-  #scratchOf(column: number): Float64Array {
-    const scratch = this.#scratch[column] ?? this.#room.grown(new Float64Array(0), frameRows, frameRows);
+  #scratchOf(column: number, count: number): Float64Array {
+    const scratch = this.#room.grown(this.#scratch[column] ?? new Float64Array(0), count, count);
     this.#scratch[column] = scratch;
-    return scratch;
+    return scratch.subarray(0, count);
   }
 }

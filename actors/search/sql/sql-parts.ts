@@ -18,6 +18,8 @@ import { Witnesses } from './witnesses.ts';
 export interface SqlPart {
   /** How many entries of each kind a key has in all chunks together, by key. */
   keys(): ReadonlyMap<string, Uint32Array>;
+  /** What `keys` answers where that is kept, the same object each time; null where it is counted anew. */
+  keptKeys(): ReadonlyMap<string, Uint32Array> | null;
   /** The part alone, for whoever searches its texts. */
   readonly snapshot: Snapshot;
   readonly rowCount: number;
@@ -102,6 +104,7 @@ function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number])
     rowCount,
     chunks,
     keys: () => keysOf(chunks),
+    keptKeys: () => null,
     allLive,
     hasLive: hasLiveRow(rowCount, isLive),
     // It knows the newest row of an id, which may have come after the snapshot.
@@ -125,6 +128,7 @@ async function segmentPart(snapshot: Snapshot, segment: OpenSegment, tally: Read
     rowCount: reader.rowCount,
     chunks,
     keys: () => (directory === 'none' ? new Map() : keptKeys(directory, chunks)),
+    keptKeys: () => (directory === 'none' ? null : keptKeys(directory, chunks)),
     allLive: tombstones.count === 0,
     hasLive: tombstones.count < reader.rowCount,
     rowsOf: async (ids) => found(await reader.findRows(wantIds(ids), tally)),

@@ -225,7 +225,7 @@ export class SqlQuery {
         return { kind: 'texts', codes: allRows(rowCount), dictionary: ids(), nulls: null };
       const decoded = must(made.get(name), 'a column of documents');
       return decoded.kind === 'packed'
-        ? unpacked(decoded, { from: 0, end: rowCount, scratch: new Float64Array(rowCount) })
+        ? unpacked(decoded, { from: 0, end: rowCount, scratch: null })
         : decoded;
     };
     // The same each time: what is evaluated once more after an interruption is known by its dictionary.

@@ -21,8 +21,8 @@ const listedOf = new WeakMap<ReadonlyMap<string, Uint32Array>, Listed>();
 
 /**
  * Lists the columns that there are: the id, and the keys of live documents' metas in the order in which they came first. `wanted`: names
- * in lower case whose types matter, or null for all; of other columns no more is known than that some document has or had them. Where
- * nothing was written since, the answer is the same array.
+ * in lower case whose types matter, or null for all; of other columns no more is known than that some document has or had them. For a
+ * table of the same segments, none of whose rows is dead, the answer is mostly the same array.
  */
 export async function columnsOf(
   context: QueryContext,
@@ -30,20 +30,21 @@ export async function columnsOf(
   wanted: ReadonlySet<string> | null,
 ): Promise<readonly CountedColumn[]> {
   const filled = parts.filter(({ rowCount }) => rowCount > 0);
-  const keys = filled.map((part) => part.keys());
-  const listed = keys[0] === undefined ? undefined : listedOf.get(keys[0]);
-  if (listed !== undefined && listed.keys.length === keys.length && filled.every(isAsListed))
+  const keys = filled
+    .map(({ keptKeys, allLive }) => (allLive ? keptKeys() : null))
+    .filter((each) => each !== null);
+  const [first] = keys;
+  if (first === undefined || keys.length < filled.length)
+    return (await listColumns(context, filled, wanted)).columns;
+  const listed = listedOf.get(first);
+  if (listed?.keys.length === keys.length && keys.every((each, at) => each === listed.keys[at]))
     return listed.columns;
   const { columns, isSettled } = await listColumns(context, filled, wanted);
-  if (keys[0] !== undefined && isSettled) listedOf.set(keys[0], { keys, columns });
+  if (isSettled) listedOf.set(first, { keys, columns });
   return columns;
-
-  function isAsListed({ allLive }: SqlPart, at: number): boolean {
-    return allLive && keys[at] === listed?.keys[at];
-  }
 }
 
-/** `isSettled`: whether the answer does not depend on what is wanted, nor on which documents live. */
+/** Lists columns anew. `isSettled`: whether the answer depends on the parts alone, not on what is wanted. */
 async function listColumns(
   context: QueryContext,
   parts: readonly SqlPart[],
@@ -52,7 +53,6 @@ async function listColumns(
   const types = new ColumnTypes();
   let isSettled = true;
   for (const part of parts) {
-    isSettled &&= part.allLive;
     const keys = await liveKeys(part, { wanted, turn: () => takeTurn(context) });
     for (const [key, counts] of keys) {
       if (!isColumn(key)) continue;

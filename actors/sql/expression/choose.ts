@@ -123,8 +123,9 @@ export function chooseNumbers(results: readonly Column[], chosen: Uint16Array): 
       values[row] = (wide[chosen[row] as number] as BigInt64Array)[row] as bigint;
     return { kind: 'wide', values, nulls: someNull };
   }
+  const doubles = each.map((result) => result.values as Float64Array);
   const values = new Float64Array(rowCount);
   for (let row = 0; row < rowCount; row++)
-    values[row] = ((each[chosen[row] as number] as Values).values as Float64Array)[row] as number;
+    values[row] = (doubles[chosen[row] as number] as Float64Array)[row] as number;
   return { kind: 'numbers', values, nulls: someNull };
 }

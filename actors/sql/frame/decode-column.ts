@@ -4,7 +4,7 @@ import { isWholeKind, valueKinds } from '../../columns/value-kinds.ts';
 import { formatDate, formatTime } from '../dates.ts';
 import type { SqlType } from '../plan/bound.ts';
 import { type Column, type Dictionary, dictionaryOf, type Nulls, type PackedIntegers } from './column.ts';
-import { numbersOf, PackedNumbers } from './packed-numbers.ts';
+import { numbersOf, PackedNumbers, type Scratch } from './packed-numbers.ts';
 
 /** What a column of a chunk does not hold, by row: numbers, and strings or compact JSON. */
 export type Elsewhere = ReadonlyMap<number, number | string>;
@@ -24,10 +24,10 @@ export type PackedColumn = PackedIntegers & { readonly kind: 'packed' };
 
 export type DecodedColumn = Column | PackedColumn;
 
-/** Makes a column of the rows from `from` to before `end`; unpacked, when somebody asks, into `scratch`, which has room for them. */
+/** Makes a column of the rows from `from` to before `end`; unpacked, when somebody asks, into memory of `scratch`. */
 export function unpacked(
   { integers, base }: PackedIntegers,
-  { from, end, scratch }: { readonly from: number; readonly end: number; readonly scratch: Float64Array },
+  { from, end, scratch }: { readonly from: number; readonly end: number; readonly scratch: Scratch | null },
 ): Column {
   return new PackedNumbers({ integers: integers.subarray(from, end), base }, scratch);
 }

@@ -20,28 +20,32 @@ export const newArrays: Arrays = {
   bigs: (count) => new BigInt64Array(count),
 };
 
-/** Words of 32 bits: enough for some columns of the largest frame. */
-const wordsMax = 131_072;
+/** Bytes that are kept at most: enough for some columns of a frame of 16,384 rows. */
+const bytesMax = 524_288;
 
 /**
  * Memory for the arrays of one frame after another: each frame's are given up when the next one begins. Without it a query over a million
- * rows leaves ten megabytes of garbage outside of the heap, for which V8 collects all of it every few queries. Arrays that find no room
- * get memory of their own.
+ * rows leaves ten megabytes of garbage outside of the heap, for which V8 collects all of it every few queries. The first frame's arrays have
+ * memory of their own, which tells how much the next ones need; so have arrays that find no room.
  */
 export class FrameMemory implements Arrays {
   readonly #room: Room;
-  #buffer: ArrayBuffer | null = null;
+  #memory: Int32Array = new Int32Array(0);
   #used = 0;
+  /** Bytes that the arrays of this frame take, with those that found no room. */
+  #wanted = 0;
 
-  /** `room`: where the memory is taken from, once the first frame begins. */
+  /** `room`: where the memory is taken from. */
   constructor(room: Room) {
     this.#room = room;
   }
 
   /** The next frame begins: nobody looks at arrays of the one before any more. */
   begin(): void {
+    const words = Math.min(this.#wanted, bytesMax) / 4;
+    this.#memory = this.#room.grown(this.#memory, words, words);
     this.#used = 0;
-    this.#buffer ??= this.#room.grown(new Int32Array(0), wordsMax, wordsMax).buffer;
+    this.#wanted = 0;
   }
 
   bytes(count: number): Uint8Array {
@@ -75,11 +79,12 @@ export class FrameMemory implements Arrays {
   }
 
   /** Answers where so many bytes may stand, from a multiple of 8 on; null where there is no room for them. */
-  #take(count: number): { readonly buffer: ArrayBuffer; readonly at: number } | null {
+  #take(count: number): { readonly buffer: ArrayBufferLike; readonly at: number } | null {
+    const length = (count + 7) & ~7;
+    this.#wanted += length;
     const at = this.#used;
-    const end = at + ((count + 7) & ~7);
-    if (this.#buffer === null || end > wordsMax * 4) return null;
-    this.#used = end;
-    return { buffer: this.#buffer, at };
+    if (at + length > this.#memory.byteLength) return null;
+    this.#used = at + length;
+    return { buffer: this.#memory.buffer, at };
   }
 }

@@ -1,15 +1,18 @@
 import type { PackedIntegers } from './column.ts';
 import type { Arrays } from './frame-memory.ts';
 
-/** A column of whole numbers as they are stored, which become doubles when somebody asks for them; in `scratch`, where it is given. */
+/** Answers memory for so many doubles, in which anything may stand. */
+export type Scratch = (count: number) => Float64Array;
+
+/** A column of whole numbers as they are stored, which become doubles when somebody asks for them; in memory of `scratch`, where it is given. */
 export class PackedNumbers {
   readonly kind = 'numbers';
   readonly nulls = null;
   readonly packed: PackedIntegers;
-  readonly #scratch: Float64Array | null;
+  readonly #scratch: Scratch | null;
   #values: Float64Array | null = null;
 
-  constructor(packed: PackedIntegers, scratch: Float64Array | null) {
+  constructor(packed: PackedIntegers, scratch: Scratch | null) {
     this.packed = packed;
     this.#scratch = scratch;
   }
@@ -17,11 +20,7 @@ export class PackedNumbers {
   get values(): Float64Array {
     const { integers, base } = this.packed;
     const { length } = integers;
-    this.#values ??= numbersOf(
-      integers,
-      base,
-      this.#scratch?.subarray(0, length) ?? new Float64Array(length),
-    );
+    this.#values ??= numbersOf(integers, base, this.#scratch?.(length) ?? new Float64Array(length));
     return this.#values;
   }
 }

@@ -69,8 +69,8 @@ export function rowsBetween(
 }
 
 /**
- * Picks, from ascending `rows`, those whose number is one of `wanted`, or is not, into `passing`, which may be the memory of `rows`; null where
- * the numbers are too wide to have an entry each.
+ * Picks, from ascending `rows`, those whose number is one of `wanted`, or is not, into `passing`, which may be the memory of `rows`. Null where
+ * the numbers are too wide to have an entry each, and where fewer rows than wanted numbers would be looked at.
  */
 export function rowsAmong(
   { integers, base }: PackedIntegers,
@@ -78,10 +78,14 @@ export function rowsAmong(
   rows: Int32Array,
   passing: Int32Array,
 ): Int32Array | null {
-  if (!(integers instanceof Uint8Array)) return null;
+  if (!(integers instanceof Uint8Array) || rows.length < wanted.size) return null;
   const isPicked = new Uint8Array(256).fill(Number(isOutside));
-  // What is none of these integers writes to no element.
-  for (const value of wanted) isPicked[value - base] = Number(!isOutside);
+  for (const value of wanted) {
+    const integer = value - base;
+    // The difference may have been rounded to a whole number.
+    if (integer >= 0 && integer < 256 && Number.isInteger(integer) && integer + base === value)
+      isPicked[integer] = Number(!isOutside);
+  }
   let count = 0;
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i] as number;

@@ -134,12 +134,13 @@ export class NumberInterner implements Interner {
   }
 
   #internNumbers(values: Float64Array, nulls: Nulls, rows: Int32Array, numbers: Int32Array): void {
-    const small = this.#small;
+    let small: Int32Array = this.#smallNumbers;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
       const value = values[row] as number;
       if (nulls !== null && nulls[row] === 1) numbers[i] = this.#null();
       else if (value >= 0 && value < smallMax && value === (value | 0)) {
+        if (small.length === 0) small = this.#small;
         const known = small[value] as number;
         numbers[i] = known > 0 ? known - 1 : this.#addSmall(value);
       } else numbers[i] = this.#number(value);

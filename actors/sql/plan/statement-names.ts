@@ -36,7 +36,7 @@ export class ColumnNames {
   }
 }
 
-/** Kept by a table's columns: whoever asks a table that nobody writes to has the same ones each time. */
+/** Kept by a table's columns: a table of the same segments has the same list of them, mostly. */
 const namesOf = new WeakMap<readonly SqlColumn[], ColumnNames>();
 
 /** Answers the names of columns; for the same array the same ones. */

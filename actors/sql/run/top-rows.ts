@@ -54,7 +54,7 @@ export class TopRows {
   #worst: Kept | null = null;
   #seen = 0;
   readonly #late: ByCodes;
-  readonly #room: Room;
+  readonly #memory: Room;
   /** The frame's outputs, once a row of it is kept. */
   #shown: readonly Column[] | null = null;
   /** Memory for the rows that `#notWorse` picks: those of one key are picked from those of the key before. */
@@ -76,7 +76,7 @@ export class TopRows {
     room: Room,
   ) {
     this.#late = new ByCodes(room);
-    this.#room = room;
+    this.#memory = room;
     this.#outputs = outputs;
     this.#orderBy = orderBy;
     const isOrdered = orderBy.length > 0;
@@ -143,8 +143,8 @@ export class TopRows {
   }
 
   /**
-   * Picks the rows of the first frame whose first key is one of its best, as many as are wanted and all that are alike: without that, the
-   * first rows that come would be made into JSON whatever they are. Answers all rows where it does not pay, or where some key is no number.
+   * Leaves out the rows of a first frame whose first key comes after that of as many rows as are wanted: they can't be in the answer, and would
+   * be made into JSON. Answers all rows where the keys are no doubles, or where some are NULL or NaN.
    */
   #bestOfFirst(column: Column, rows: Int32Array): Int32Array {
     if (column.kind !== 'numbers' || column.nulls !== null || rows.length <= this.#wanted) return rows;
@@ -224,7 +224,7 @@ export class TopRows {
 
   #otherThan(rows: Int32Array): Int32Array {
     const at = Number(this.#same[0].buffer === rows.buffer);
-    this.#same[at] = this.#room.grown(this.#same[at] as Int32Array, rows.length, rows.length);
+    this.#same[at] = this.#memory.grown(this.#same[at] as Int32Array, rows.length, rows.length);
     return this.#same[at] as Int32Array;
   }
 

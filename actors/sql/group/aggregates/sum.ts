@@ -12,6 +12,8 @@ import { GroupNumbers, nullsOfCounts } from './group-numbers.ts';
 const exactMax = 2 ** 52;
 /** Halves of 32 bits that add up to a safe integer. */
 const halvesMax = 2 ** 20;
+/** Groups up to which it takes less to look at their sums than at a frame's rows. */
+const measuredGroupsMax = 4_096;
 /** Groups up to which it is worth looking whether a frame's rows are all of one. */
 const fewGroupsMax = 64;
 
@@ -25,7 +27,7 @@ export class Sum implements Aggregate {
   readonly #sums: GroupNumbers;
   /** How many values each group has. */
   readonly #counts: GroupNumbers;
-  /** No sum is larger than that; infinite where that is not known any more. */
+  /** No double of `#sums` is farther from 0 than that; infinite where it is not known. */
   #size = 0;
   /** What the exact sum is more than the double in `#sums`, by group. */
   readonly #carried = new Map<number, bigint>();
@@ -46,8 +48,12 @@ export class Sum implements Aggregate {
     if (column === null) return;
     this.makeRoom(groupCount);
     const packed = column.kind === 'numbers' ? column.packed : undefined;
-    if (packed !== undefined && this.#isInt && this.#areExactWith(packed, rows.length)) {
-      if (groupCount === 1 && rows.length === rowCount) this.#addAll(packed);
+    const isWhole = groupCount === 1 && rows.length === rowCount;
+    if (
+      packed !== undefined &&
+      ((!this.#isInt && !isWhole) || this.#areExactWith(packed, rows.length, groupCount))
+    ) {
+      if (isWhole) this.#addAll(packed);
       else addPacked(packed, { rows, groups, sums: this.#sums.values, counts: this.#counts.values });
       return;
     }
@@ -123,11 +129,13 @@ export class Sum implements Aggregate {
       : carried + BigInt(this.#sums.values[group] as number);
   }
 
-  /** Whether all sums stay exact as doubles when so many of these integers are added. If so, that is counted. */
-  #areExactWith({ integers, base }: PackedIntegers, count: number): boolean {
-    const size = this.#size + (Math.abs(base) + boundOf(integers)) * count;
-    if (size > exactMax) return false;
-    this.#size = size;
+  /** Whether all doubles of `#sums` stay exact when so many of these integers are added. If so, that is counted. */
+  #areExactWith({ integers, base }: PackedIntegers, count: number, groupCount: number): boolean {
+    const more = (Math.abs(base) + boundOf(integers)) * count;
+    if (this.#size + more > exactMax && groupCount <= measuredGroupsMax)
+      this.#size = largestOf(this.#sums.values, groupCount);
+    if (this.#size + more > exactMax) return false;
+    this.#size += more;
     return true;
   }
 
@@ -226,7 +234,7 @@ interface ByGroup {
   readonly counts: Float64Array;
 }
 
-/** Adds packed integers to the sums of groups, all of which stay exact. There is a loop for each width: one loop for all of them is several times as slow. */
+/** Adds packed integers to the sums of groups. There is a loop for each width: one loop for all of them is several times as slow. */
 function addPacked({ integers, base }: PackedIntegers, to: ByGroup): void {
   if (integers instanceof Uint8Array) addBytes(integers, base, to);
   else if (integers instanceof Uint16Array) addShorts(integers, base, to);
@@ -236,7 +244,7 @@ function addPacked({ integers, base }: PackedIntegers, to: ByGroup): void {
 function addBytes(integers: Uint8Array, base: number, { rows, groups, sums, counts }: ByGroup): void {
   for (let i = 0; i < rows.length; i++) {
     const group = groups[i] as number;
-    sums[group] = (sums[group] as number) + (integers[rows[i] as number] as number) + base;
+    sums[group] = (sums[group] as number) + ((integers[rows[i] as number] as number) + base);
     (counts[group] as number)++;
   }
 }
@@ -244,7 +252,7 @@ function addBytes(integers: Uint8Array, base: number, { rows, groups, sums, coun
 function addShorts(integers: Uint16Array, base: number, { rows, groups, sums, counts }: ByGroup): void {
   for (let i = 0; i < rows.length; i++) {
     const group = groups[i] as number;
-    sums[group] = (sums[group] as number) + (integers[rows[i] as number] as number) + base;
+    sums[group] = (sums[group] as number) + ((integers[rows[i] as number] as number) + base);
     (counts[group] as number)++;
   }
 }
@@ -252,9 +260,15 @@ function addShorts(integers: Uint16Array, base: number, { rows, groups, sums, co
 function addWords(integers: Uint32Array, base: number, { rows, groups, sums, counts }: ByGroup): void {
   for (let i = 0; i < rows.length; i++) {
     const group = groups[i] as number;
-    sums[group] = (sums[group] as number) + (integers[rows[i] as number] as number) + base;
+    sums[group] = (sums[group] as number) + ((integers[rows[i] as number] as number) + base);
     (counts[group] as number)++;
   }
+}
+
+function largestOf(sums: Float64Array, count: number): number {
+  let largest = 0;
+  for (let group = 0; group < count; group++) largest = Math.max(largest, Math.abs(sums[group] as number));
+  return largest;
 }
 
 function isOneGroup(groups: Int32Array, count: number): boolean {

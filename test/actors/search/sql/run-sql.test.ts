@@ -298,6 +298,35 @@ test('many groups, and replaced texts, are the same over several frames', async 
   ]);
 });
 
+test('rows that WHERE leaves of many frames are grouped, summed and ordered as one by one', async () => {
+  const count = 40_000;
+  const made = Array.from({ length: count }, (_, at) => ({
+    n: at % 7_001,
+    big: 2 ** 40 + (at % 90),
+    few: at % 11 === 0 ? null : at % 5,
+    s: `a${at % 13}`,
+    keep: at % 3,
+  }));
+  const { snapshot } = await snapshotOfRows(made.map((meta, at) => document(at + 1, JSON.stringify(meta))));
+  const asked = async (sql: string) =>
+    JSON.parse(await runSql(contextOf(snapshot, new FakeClock()), { sql })).rows as unknown[][];
+  const sums = new Map<string, [number, string, number, number, number, number]>();
+  for (const { n, big, few, s, keep } of made) {
+    if (keep !== 1 || few === 0) continue;
+    const key = `${n} ${s}`;
+    const known = sums.get(key) ?? [n, s, 0, 0, 0, 0];
+    sums.set(key, [n, s, known[2] + 1, known[3] + big, known[4] + (few ?? 0), known[5] + s.length]);
+  }
+  const first = [...sums.values()].sort(
+    (a, b) => b[2] - a[2] || b[3] - a[3] || a[0] - b[0] || (a[1] < b[1] ? -1 : 1),
+  );
+
+  const sql =
+    'SELECT n, s, COUNT(*) AS c, SUM(big) AS b, COALESCE(SUM(few), 0), SUM(LENGTH(s)) FROM docs ' +
+    'WHERE keep IN (1, 9) AND (few <> 0 OR few IS NULL) GROUP BY n, s ORDER BY c DESC, b DESC, n, s LIMIT 50 OFFSET 7';
+  assert.deepEqual(await asked(sql), first.slice(7, 57));
+});
+
 test('a float that leaves all bounds is refused, not answered as something else', async () => {
   const rows = documents('{"x": 1.5e308}', '{"x": 1.5e308}');
   const error = await refusal(answered(rows, 'SELECT SUM(x) FROM docs'));
