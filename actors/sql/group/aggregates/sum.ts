@@ -27,7 +27,7 @@ export class Sum implements Aggregate {
   readonly #sums: GroupNumbers;
   /** How many values each group has. */
   readonly #counts: GroupNumbers;
-  /** No double of `#sums` is farther from 0 than that; infinite where it is not known. */
+  /** No double of `#sums` is farther from 0 than that, where integers are summed; infinite where it is not known. */
   #size = 0;
   /** What the exact sum is more than the double in `#sums`, by group. */
   readonly #carried = new Map<number, bigint>();
@@ -142,7 +142,9 @@ export class Sum implements Aggregate {
   /** Adds all rows of a frame to the only group. */
   #addAll({ integers, base }: PackedIntegers): void {
     const { length } = integers;
-    this.#sums.values[0] = (this.#sums.values[0] as number) + totalOfPacked(integers) + base * length;
+    // What the frame adds is a whole number, whatever its parts are: a sum of floats is rounded once.
+    const total = totalOfPacked(integers) + base * length;
+    this.#sums.values[0] = (this.#sums.values[0] as number) + total;
     this.#counts.values[0] = (this.#counts.values[0] as number) + length;
   }
 

@@ -41,6 +41,20 @@ test('sums of integers by group are exact, in whatever forms the integers come',
   }
 });
 
+test('a fraction in a sum of floats is not lost beside whole numbers that are stored from a far base on', () => {
+  const bound = { name: 'sum', argument: null, distinct: false, plus: 0n, type: 'float', at: 0 } as const;
+  const sum = new Sum(bound, 'float', new Room(10));
+  const groups = new Int32Array(3);
+  const fraction: Column = { kind: 'numbers', values: Float64Array.of(0.1), nulls: null };
+  sum.add({ column: fraction, rows: allRows(1), rowCount: 1, groups, groupCount: 1 });
+  const integers = Uint32Array.of(0, 2 ** 32 - 1, 2 ** 31 + 1);
+  const far = new PackedNumbers({ integers, base: -(2 ** 31) }, null);
+  sum.add({ column: far, rows: allRows(3), rowCount: 3, groups, groupCount: 1 });
+
+  // -2147483648 + 2147483647 + 1 is 0.
+  assert.equal(valueAt(sum.values(0, 1), 0, 'float'), 0.1);
+});
+
 /** Integers as they are stored, as doubles with NULLs among them, or of 64 bits. */
 function columnOf(chance: Chance, base: number): Column {
   const Width = chance.pick([Uint8Array, Uint16Array, Uint32Array]);
