@@ -46,7 +46,7 @@ export class LoadedColumns {
       readonly columns: readonly string[];
       readonly types: ReadonlyMap<string, SqlType>;
       readonly uses: ReadonlyMap<string, ColumnUse>;
-      /** For the numbers of frames. */
+      /** Gives memory for the numbers of frames. */
       readonly room: Room;
     },
   ) {

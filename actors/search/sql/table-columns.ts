@@ -16,7 +16,7 @@ interface Listed {
   readonly columns: readonly CountedColumn[];
 }
 
-/** Kept by the keys of a table's first part: it goes when that part's directory goes. */
+/** What was listed of each table, kept by the keys of its first part: an entry goes when that part's directory goes. */
 const listedOf = new WeakMap<ReadonlyMap<string, Uint32Array>, Listed>();
 
 /**

@@ -5,20 +5,14 @@ import { PackedNumbers } from '../frame/packed-numbers.ts';
 
 /** Makes the column of texts' lengths, in bytes of UTF-8. Those of texts without NULL are packed: whoever adds them up needs no doubles. */
 export function lengths({ codes, nulls, dictionary: { ends } }: Texts, { rowCount }: FrameRows): Column {
-  if (nulls === null) {
-    const integers = new Uint32Array(rowCount);
-    for (let row = 0; row < rowCount; row++) {
-      const code = codes[row] as number;
-      integers[row] = (ends[code] as number) - (code === 0 ? 0 : (ends[code - 1] as number));
-    }
-    return new PackedNumbers({ integers, base: 0 }, null);
-  }
-  const values = new Float64Array(rowCount);
+  const integers = new Uint32Array(rowCount);
   for (let row = 0; row < rowCount; row++) {
     const code = codes[row] as number;
-    values[row] = (ends[code] as number) - (code === 0 ? 0 : (ends[code - 1] as number));
+    integers[row] = (ends[code] as number) - (code === 0 ? 0 : (ends[code - 1] as number));
   }
-  return { kind: 'numbers', values, nulls };
+  return nulls === null
+    ? new PackedNumbers({ integers, base: 0 }, null)
+    : { kind: 'numbers', values: new Float64Array(integers), nulls };
 }
 
 /** Makes a column of texts another; of a constant, which it does once, another constant. */

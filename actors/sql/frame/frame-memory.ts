@@ -49,42 +49,42 @@ export class FrameMemory implements Arrays {
   }
 
   bytes(count: number): Uint8Array {
-    const place = this.#take(count);
-    return place === null ? newArrays.bytes(count) : new Uint8Array(place.buffer, place.at, count);
+    return this.#made(Uint8Array, count);
   }
 
   shorts(count: number): Uint16Array {
-    const place = this.#take(count * 2);
-    return place === null ? newArrays.shorts(count) : new Uint16Array(place.buffer, place.at, count);
+    return this.#made(Uint16Array, count);
   }
 
   words(count: number): Uint32Array {
-    const place = this.#take(count * 4);
-    return place === null ? newArrays.words(count) : new Uint32Array(place.buffer, place.at, count);
+    return this.#made(Uint32Array, count);
   }
 
   codes(count: number): Int32Array {
-    const place = this.#take(count * 4);
-    return place === null ? newArrays.codes(count) : new Int32Array(place.buffer, place.at, count);
+    return this.#made(Int32Array, count);
   }
 
   doubles(count: number): Float64Array {
-    const place = this.#take(count * 8);
-    return place === null ? newArrays.doubles(count) : new Float64Array(place.buffer, place.at, count);
+    return this.#made(Float64Array, count);
   }
 
   bigs(count: number): BigInt64Array {
-    const place = this.#take(count * 8);
-    return place === null ? newArrays.bigs(count) : new BigInt64Array(place.buffer, place.at, count);
+    return this.#made(BigInt64Array, count);
   }
 
-  /** Answers where so many bytes may stand, from a multiple of 8 on; null where there is no room for them. */
-  #take(count: number): { readonly buffer: ArrayBufferLike; readonly at: number } | null {
-    const length = (count + 7) & ~7;
+  /** Makes an array in the memory, from a multiple of 8 on, or, where that has no room for it, in memory of its own. */
+  #made<T>(kind: Kind<T>, count: number): T {
+    const length = (count * kind.BYTES_PER_ELEMENT + 7) & ~7;
     this.#wanted += length;
     const at = this.#used;
-    if (at + length > this.#memory.byteLength) return null;
+    if (at + length > this.#memory.byteLength) return new kind(new ArrayBuffer(length), 0, count);
     this.#used = at + length;
-    return { buffer: this.#memory.buffer, at };
+    return new kind(this.#memory.buffer, at, count);
   }
+}
+
+/** A kind of array. */
+interface Kind<T> {
+  readonly BYTES_PER_ELEMENT: number;
+  new (buffer: ArrayBufferLike, at: number, count: number): T;
 }

@@ -28,7 +28,7 @@ export class Grouping {
   readonly #aggregates: readonly Aggregate[];
   readonly #longArguments: readonly Bound[];
   readonly #room: Room;
-  /** All that holds bytes. */
+  /** Keys, pairs and aggregates: everything here that holds memory. */
   readonly #parts: readonly Holder[];
   /** The groups of a frame's rows, and the numbers of one of its keys: the next frame uses them again. */
   #groups = new Int32Array(0);

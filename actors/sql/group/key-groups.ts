@@ -38,7 +38,7 @@ export class KeyGroup {
   #newRows = new Int32Array(0);
   /** The numbers of one key of several in a frame's rows: the next frame uses them again. */
   #numbers = new Int32Array(0);
-  /** All that holds bytes. */
+  /** Interners, pairs and codes: everything here that holds memory. */
   readonly #parts: readonly Holder[];
   /** The last rows whose codes came for the first time: after an interruption the same are interned again. */
   #first: FirstRows | null = null;

@@ -21,7 +21,7 @@ export function slotParts(slots: Int32Array): Int32Array[] {
 
 /** The slots of an open-addressing table, in parts that grow one by one: others never wait until a large table is made anew. */
 export class HashSlots {
-  /** None until somebody looks for a slot; at first they lie in one buffer, because each buffer is work for the collector of garbage. */
+  /** The parts; none until somebody looks for a slot. At first all lie in one buffer, because each buffer is work for the collector of garbage. */
   #parts: Int32Array[] = [];
   /** How many slots of a part are taken, by part. */
   readonly #held = new Int32Array(1 << partBits);

@@ -17,8 +17,9 @@ const nothing = new Int32Array(0);
  * Once many were asked for, they move to a table in WebAssembly, which does the same and gives them the same numbers, where the room has one.
  */
 export class PairInterner {
-  /** None until a pair is looked for by its hash; at first they lie in one array. */
+  /** The slots by parts; none until a pair is looked for by its hash. */
   #parts: Int32Array[] = [];
+  /** The array in which all parts lie at first. */
   #firstParts = nothing;
   /** How many slots of a part are taken, by part. */
   readonly #held = new Int32Array(1 << partBits);
@@ -202,7 +203,7 @@ export class PairInterner {
     this.#slotBytes = this.#firstParts.byteLength;
   }
 
-  /** The first parts are given back together. */
+  /** Gives back a part that has an array of its own; those that lie in the first array are given back with that. */
   #giveBackPart(slots: Int32Array): void {
     if (slots.buffer !== this.#firstParts.buffer) this.#room.giveBack(slots);
   }

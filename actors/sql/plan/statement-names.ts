@@ -36,7 +36,7 @@ export class ColumnNames {
   }
 }
 
-/** Kept by a table's columns: a table of the same segments has the same list of them, mostly. */
+/** The names of each list of columns: a table of the same segments has the same list, mostly. */
 const namesOf = new WeakMap<readonly SqlColumn[], ColumnNames>();
 
 /** Answers the names of columns; for the same array the same ones. */

@@ -154,16 +154,9 @@ export class TopRows {
     sorted.sort();
     // NaN stands last, and is neither before nor after anything.
     if (Number.isNaN(sorted.at(-1))) return rows;
-    const { descending } = this.#orderBy[0] as BoundOrder;
-    const last = sorted[descending ? rows.length - this.#wanted : this.#wanted - 1] as number;
-    const picked = this.#otherThan(rows);
-    let count = 0;
-    for (let i = 0; i < rows.length; i++) {
-      const value = values[rows[i] as number] as number;
-      picked[count] = rows[i] as number;
-      count += Number(descending ? value >= last : value <= last);
-    }
-    return picked.subarray(0, count);
+    const order = this.#orderBy[0] as BoundOrder;
+    const other = sorted[order.descending ? rows.length - this.#wanted : this.#wanted - 1] as number;
+    return notWorseNumbers(column, { rows, other, order, picked: this.#otherThan(rows) }).rows;
   }
 
   /** Picks the rows whose key is the same as that of the last wanted row or comes before it, of rows whose earlier keys are the same as that row's. */
