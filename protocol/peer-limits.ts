@@ -62,6 +62,8 @@ export const peerLimits = {
   /** The pause before another try to connect: it begins so and doubles. A server that is started again is found within a second. */
   peerPauseFirstMs: 50,
   peerPauseMsMax: 1_000,
+  /** The longest pause where the host refuses: a server that comes back is to be known before it is evicted. A refusal costs both little. */
+  peerRefusedPauseMsMax: 250,
   /** Requests of one server whose names are remembered, so that a second copy is refused: half a minute of the most that was measured. 128 KB each. */
   peerRequestsRemembered: 2 ** 20,
   /** Servers, by their logs, whose requests are remembered: those of a view, and as many that went. */

@@ -125,12 +125,11 @@ export class ServerCluster {
 
   /**
    * Opens the port to others, and shows the key to those that are there. Throws where the port is taken, or the key or the clock is wrong: before
-   * anything is joined, so that neither costs a log each time it is tried.
+   * anything is joined, so that neither costs a log each time it is tried. The port comes first: by it others know a server that comes back.
    */
   async open(): Promise<void> {
     const { settings, peers, store } = this.#parts;
     const { host } = settings;
-    await refuseSkewedClock({ store, clock: systemClock, random: systemRandom });
     try {
       await this.#peers.listen({ host, port: peers.port });
     } catch (cause) {
@@ -139,6 +138,7 @@ export class ServerCluster {
         `port ${peers.port} on ${host} can't be listened on (${reason}): set TIDEBASE_PEER_PORT to a free one`,
       );
     }
+    await refuseSkewedClock({ store, clock: systemClock, random: systemRandom });
     const { members } = await readView(store);
     const addresses = members
       .filter(({ serverId }) => serverId !== this.#self.serverId)

@@ -132,8 +132,9 @@ export class OwnMembership {
     for (const { logId } of this.#others) {
       const reached = reachability?.(logId) ?? null;
       if (reached === null || !reached.hasAnswered) continue;
-      if (reached.refusedSinceMs === null) this.#suspicion.answered(logId);
-      else this.#suspicion.refused(logId, Math.min(reached.refusedSinceMs, clock.monotonic()));
+      const { refusedSinceMs, comesBack } = reached;
+      if (refusedSinceMs === null) this.#suspicion.answered(logId);
+      else this.#suspicion.refused(logId, Math.min(refusedSinceMs, clock.monotonic()), comesBack);
     }
   }
 

@@ -4,7 +4,8 @@
  *
  * 1. A lease tells by changing, and by nothing else: no clock of another machine is believed, nor the wall clock of this one.
  * 2. Who could not renew its own lease all the time suspects nobody: it is the store that is away, or this machine that slept.
- * 3. A connection that was refused says sooner that a process has ended than its lease does, where the lease agrees.
+ * 3. A connection that was refused says sooner that a process has ended than its lease does, where the lease agrees. Where the server's next
+ *    process answers already, it takes the log over itself, and sooner than it could join again after an eviction.
  * 4. One eviction in a while, and never more than half of the members within a minute, unless leases have stood still for that minute. A server
  *    whose process had ended and that came back is not missing: if it dies again, it is evicted again.
  */
@@ -21,6 +22,12 @@ interface SeenLease {
 /** A process, by its log, and the server that it belongs to. */
 export type Suspect = Pick<ClusterMember, 'logId' | 'serverId'>;
 
+/** A process that can't be connected to any more. */
+interface Refusal {
+  readonly sinceMs: number;
+  readonly comesBack: boolean;
+}
+
 /** An eviction that was made from here. */
 interface Eviction extends Suspect {
   /** By the monotonic clock, in milliseconds. */
@@ -32,7 +39,7 @@ interface Eviction extends Suspect {
 /** Members as they look from here. All times are of this machine's monotonic clock, in milliseconds. */
 export class Suspicion {
   readonly #leases = new Map<string, SeenLease>();
-  readonly #refusedSinceMs = new Map<string, number>();
+  readonly #refusals = new Map<string, Refusal>();
   readonly #evicted: Eviction[] = [];
   #renewedAtMs: number;
   #steadySinceMs: number;
@@ -55,31 +62,32 @@ export class Suspicion {
     if (seen === undefined || seen.etag !== etag) this.#leases.set(logId, { etag, sinceMs: nowMs });
   }
 
-  /** A member that has once shown this log's name on a connection refuses another one. */
-  refused(logId: string, nowMs: number): void {
-    if (!this.#refusedSinceMs.has(logId)) this.#refusedSinceMs.set(logId, nowMs);
+  /** A member that has once shown this log's name on a connection refuses another one. `comesBack`: the next process of its server answers. */
+  refused(logId: string, nowMs: number, comesBack = false): void {
+    const sinceMs = this.#refusals.get(logId)?.sinceMs ?? nowMs;
+    this.#refusals.set(logId, { sinceMs, comesBack });
   }
 
   /** A member has answered. */
   answered(logId: string): void {
-    this.#refusedSinceMs.delete(logId);
+    this.#refusals.delete(logId);
   }
 
   /** Whether a member refuses connections: then it is worth looking more often. */
   get refusesAny(): boolean {
-    return this.#refusedSinceMs.size > 0;
+    return this.#refusals.size > 0;
   }
 
   /** A member was evicted from here. */
   evicted({ logId, serverId }: Suspect, nowMs: number): void {
-    this.#evicted.push({ logId, serverId, atMs: nowMs, hadEnded: this.#refusedSinceMs.has(logId) });
+    this.#evicted.push({ logId, serverId, atMs: nowMs, hadEnded: this.#refusals.has(logId) });
     this.#leases.delete(logId);
-    this.#refusedSinceMs.delete(logId);
+    this.#refusals.delete(logId);
   }
 
   /** Forgets what is known of logs that are no members any more; `logIds` are those of the other members. */
   members(logIds: readonly string[]): void {
-    for (const known of [this.#leases, this.#refusedSinceMs])
+    for (const known of [this.#leases, this.#refusals])
       for (const logId of known.keys()) if (!logIds.includes(logId)) known.delete(logId);
   }
 
@@ -109,8 +117,9 @@ export class Suspicion {
   #isSuspected(logId: string, nowMs: number): boolean {
     const stillMs = this.stillMs(logId, nowMs);
     if (stillMs >= limits.suspectAfterMs) return true;
-    const refusedSinceMs = this.#refusedSinceMs.get(logId) ?? nowMs;
-    return Math.min(stillMs, nowMs - refusedSinceMs) >= limits.suspectRefusedAfterMs;
+    const refusal = this.#refusals.get(logId);
+    if (refusal === undefined || refusal.comesBack) return false;
+    return Math.min(stillMs, nowMs - refusal.sinceMs) >= limits.suspectRefusedAfterMs;
   }
 
   /**

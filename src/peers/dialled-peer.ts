@@ -47,6 +47,8 @@ export interface Reachability {
   readonly isConnected: boolean;
   /** Since when each try met a host on which nothing listens, by the monotonic clock; null where the last did not. */
   readonly refusedSinceMs: number | null;
+  /** Whether its host has refused connections, and another process that has the cluster's key answers there by now: the server is coming back. */
+  readonly comesBack: boolean;
   /** Whether it is connected, and does not answer: what waits for an answer may go another way. */
   readonly isSilent: boolean;
 }
@@ -67,6 +69,7 @@ export class DialledPeer {
   #lostReason: string | null = null;
   #hasAnswered = false;
   #refusedSinceMs: number | null = null;
+  #comesBack = false;
   #stopIdling: (() => void) | null = null;
 
   constructor(options: DialledOptions) {
@@ -78,6 +81,7 @@ export class DialledPeer {
       hasAnswered: this.#hasAnswered,
       isConnected: this.#state.kind === 'ready' && this.#state.side.takesCalls,
       refusedSinceMs: this.#refusedSinceMs,
+      comesBack: this.#comesBack,
       isSilent: this.isSilent,
     };
   }
@@ -179,6 +183,7 @@ export class DialledPeer {
     this.#pauseMs = limits.peerPauseFirstMs;
     this.#hasAnswered = true;
     this.#refusedSinceMs = null;
+    this.#comesBack = false;
     if (this.#loggedReason !== null)
       logger.info('another server is connected again', { serverId: member.serverId });
     this.#loggedReason = null;
@@ -198,14 +203,18 @@ export class DialledPeer {
   #failed(failure: DialFailure, reason: string): void {
     const { metrics, clock } = this.#options;
     metrics.dialFailed();
-    this.#refusedSinceMs = failure === 'refused' ? (this.#refusedSinceMs ?? clock.monotonic()) : null;
+    const isRefused = failure === 'refused';
+    this.#refusedSinceMs = isRefused ? (this.#refusedSinceMs ?? clock.monotonic()) : null;
+    this.#comesBack = false;
     this.#tellOnce(reason, failure === 'wrong-key');
-    this.#pause(reason);
+    this.#pause(reason, isRefused ? limits.peerRefusedPauseMsMax : limits.peerPauseMsMax);
   }
 
   #ended(end: ConnectionEnd): void {
     this.#options.metrics.connectionLost();
     if (this.#state.kind === 'closed' || this.#state.kind === 'idle') return;
+    // Only who has shown the key can refuse in words.
+    if (end.kind === 'refused') this.#comesBack = this.#refusedSinceMs !== null;
     this.#tellOnce(end.reason, end.kind === 'broken' || end.kind === 'apart');
     this.#pause(end.reason);
   }
@@ -221,14 +230,14 @@ export class DialledPeer {
     else logger.info('another server cannot be reached', fields);
   }
 
-  #pause(reason: string): void {
+  #pause(reason: string, mostMs: number = limits.peerPauseMsMax): void {
     const state = this.#state;
     if (state.kind === 'closed') return;
     this.#lostReason = reason;
     const { clock, random } = this.#options;
     // Half of it is chance, so that servers that lost one another do not meet in step.
     const chance = (random.bytes(1)[0] ?? 0) / 255;
-    const cancel = clock.after(this.#pauseMs * (0.5 + chance / 2), () => this.#dial());
+    const cancel = clock.after(Math.min(this.#pauseMs, mostMs) * (0.5 + chance / 2), () => this.#dial());
     this.#pauseMs = Math.min(this.#pauseMs * 2, limits.peerPauseMsMax);
     this.#state = { kind: 'pausing', reason, cancel };
     if (state.kind === 'dialling') for (const { call } of state.calls) failUnsent(call, reason);

@@ -94,6 +94,14 @@ export class PeerNetwork {
     return to !== undefined && !to.dead && to.listens && !this.isCut(from, to) && !this.isCut(to, from);
   }
 
+  /** Whether `from` can reach another process of the server whose process `ended` was. */
+  hasNextProcess(from: NetworkEnd, ended: NetworkEnd): boolean {
+    const { logId, serverId } = ended;
+    return [...this.#joined.values()].some(
+      ({ end }) => end.serverId === serverId && end.logId !== logId && this.isReached(from, end.logId),
+    );
+  }
+
   /** Every process of another server that `from` can reach. */
   reachedFrom(from: NetworkEnd): readonly string[] {
     return [...this.#joined.keys()].filter((logId) => logId !== from.logId && this.isReached(from, logId));
@@ -210,8 +218,10 @@ export class SimulatedPeers
     if (joined === undefined) return null;
     const isConnected = network.isReached(this.#self, logId);
     if (isConnected) this.#reached.add(logId);
-    const { diedAtMs } = joined;
-    return { hasAnswered: this.#reached.has(logId), isConnected, refusedSinceMs: diedAtMs, isSilent: false };
+    const hasAnswered = this.#reached.has(logId);
+    const refusedSinceMs = joined.diedAtMs;
+    const comesBack = refusedSinceMs !== null && network.hasNextProcess(this.#self, joined.end);
+    return { hasAnswered, isConnected, refusedSinceMs, comesBack, isSilent: false };
   }
 
   #arrive(

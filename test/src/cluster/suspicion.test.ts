@@ -96,6 +96,23 @@ test('a refused connection counts after two seconds where the lease stands still
   assert.equal(whom('b', 'c'), null);
 });
 
+test('a refused process whose server comes back is suspected for its lease alone, and for the refusals again where its next process ends too', () => {
+  pass(20_000, { dead: [], alive: ['b'] });
+  suspicion.refused('b', nowMs);
+  pass(renewMs, { dead: ['b'], alive: [] });
+  suspicion.refused('b', nowMs, true);
+  pass(suspectRefusedAfterMs, { dead: ['b'], alive: [] });
+  assert.equal(whom('b'), null);
+
+  suspicion.refused('b', nowMs);
+  assert.equal(whom('b'), 'b', 'no sooner than two seconds after the first refusal');
+  suspicion.refused('b', nowMs, true);
+  pass(suspectAfterMs - suspectRefusedAfterMs - renewMs, { dead: ['b'], alive: [] });
+  assert.equal(whom('b'), null);
+  pass(renewMs, { dead: ['b'], alive: [] });
+  assert.equal(whom('b'), 'b');
+});
+
 test('a server whose process ends again and again, and comes back each time, is evicted each time, also within a minute', () => {
   pass(suspectAfterMs + renewMs, { dead: [], alive: ['b', 'c'] });
   for (const life of ['b', 'b-2', 'b-3', 'b-4']) {

@@ -190,6 +190,7 @@ test('a port on which nothing listens is known as refused, since when', async ()
     hasAnswered: true,
     isConnected: true,
     refusedSinceMs: null,
+    comesBack: false,
     isSilent: false,
   });
 
@@ -200,6 +201,24 @@ test('a port on which nothing listens is known as refused, since when', async ()
 
   assert.equal(one.peers.reachability('log-other')?.refusedSinceMs, since);
   assert.equal(await outcomeOf(ask(one, other, {})), 'not-sent');
+});
+
+test('a server comes back where its host has refused connections and another process answers at its port, until that ends too', async () => {
+  const [one, other] = await twoServers();
+  await ask(one, other, {});
+  const comesBack = () => one.peers.reachability('log-other')?.comesBack;
+  other.peers.close();
+  await until(() => one.peers.reachability('log-other')?.refusedSinceMs !== null, 'it is refused');
+  const since = one.peers.reachability('log-other')?.refusedSinceMs;
+  assert.equal(comesBack(), false);
+
+  const next = await start({ name: 'next', port: other.member.address.port });
+  await until(() => comesBack() === true, 'the next process answers');
+  assert.equal(one.peers.reachability('log-other')?.refusedSinceMs, since);
+  next.peers.close();
+  await until(() => comesBack() === false, 'that one has ended, too');
+
+  assert.equal(one.peers.reachability('log-other')?.refusedSinceMs, since);
 });
 
 test('a server that is back at its port is asked again', async () => {

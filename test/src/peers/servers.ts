@@ -24,6 +24,8 @@ export interface TestServer {
 
 export interface TestServerOptions {
   readonly name: string;
+  /** Any free one where it is not given. */
+  readonly port?: number;
   readonly transport?: PeerTransport;
   readonly clock?: Clock;
   readonly handler?: PeerHandler;
@@ -43,6 +45,7 @@ export const oneKey = { present: new Uint8Array(32).fill(1), previous: null };
 
 export async function startTestServer({
   name,
+  port: wantedPort = 0,
   transport = tlsTransport(oneKey, systemClock),
   clock = systemClock,
   handler = echo,
@@ -55,7 +58,7 @@ export async function startTestServer({
   const logger: Logger = { error: line('error'), info: line('info'), debug() {} };
   const self = { serverId: `server-${name}`, logId: `log-${name}` };
   const peers = new Peers({ self, transport, handler, clock, random: systemRandom, logger });
-  const port = await peers.listen({ host: '127.0.0.1', port: 0 });
+  const port = await peers.listen({ host: '127.0.0.1', port: wantedPort });
   return { peers, lines, member: { ...self, address: { host: '127.0.0.1', port } } };
 }
 
