@@ -1,3 +1,5 @@
+const MiB = 2 ** 20;
+
 /** Bounds of servers that share one object store: how soon they notice each other, and how long one waits for another. Part of limits.ts. */
 export const clusterLimits = {
   /** A lease tells others that its process is there, and how long a start waits for one that is not. */
@@ -12,6 +14,15 @@ export const clusterLimits = {
   barrierProbesAtOnce: 8,
   /** Logs of which a replay reads side by side: each has `replayReadsInFlight` objects on their way, of 4 MB at most. */
   replayLogsAtOnce: 4,
+  /**
+   * Slots of a log that a pack has: a replay of some hundred slots reads a tenth of the objects, at one PUT more for so many. Part of the format of
+   * logs, since it says which slots an object has.
+   */
+  logPackSlots: 32,
+  /** Larger slots are not packed: reading them takes long by their bytes, and not by their number. */
+  logPackBytesMax: 2 * MiB,
+  /** Packs of a log that a replay reads side by side. */
+  logPacksInFlight: 4,
   /** A process answers reads for so long at most after its log was last seen open. */
   readEvidenceMsMax: 1_000,
   /** While there are reads the next look begins when the last one is so old: it takes a fraction of what is left. */

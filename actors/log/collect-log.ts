@@ -3,21 +3,23 @@
  *
  * 1. Everything under `log/` is listed, and only then is the view read: a log that was listed was in the view before it
  *    had an object, so one that the view does not name has been taken over completely.
- * 2. Of the own log, slots at or under the floor go, and blobs that no record in use names.
- * 3. Of a sealed log that is done, every group and blob goes. Its seal stays for ever: a paused writer of that log meets
+ * 2. Of the own log, slots and packs at or under the floor go, and blobs that no record in use names.
+ * 3. Of a sealed log that is done, every group, pack and blob goes. Its seal stays for ever: a paused writer of that log meets
  *    it whenever it wakes up. So does its floor, which tells a late sealer where the log cannot end.
  *
  * A delayed duplicate of a PUT may land after its slot was emptied. Nobody reads it, and the next round finds it.
  */
 import { listAll } from '../../src/object-store/list-all.ts';
 import type { ListedObject, ObjectStore } from '../../src/object-store/object-store.ts';
-import { logSlotOfKey, paths } from '../../src/object-store/paths.ts';
+import { lastSlotOfPackKey, logSlotOfKey, paths } from '../../src/object-store/paths.ts';
 import { emptyLogObjectBytes } from '../../src/stored/log-object.ts';
 
 export interface ListedLog {
   readonly logId: string;
   readonly slots: { readonly slot: number; readonly size: number }[];
   readonly blobIds: string[];
+  /** Packs, by their last slots. */
+  readonly packs: number[];
   isDone: boolean;
 }
 
@@ -41,9 +43,10 @@ export function planLogCollection(log: ListedLog, standing: LogStanding): string
   const blobs = log.blobIds
     .filter((id) => standing.kind !== 'own' || !standing.blobsInUse.has(id))
     .map((id) => paths.logBlob(logId, id));
+  const packs = log.packs.filter((slot) => !isNeeded(slot)).map((slot) => paths.logPack(logId, slot));
   const marker = standing.kind === 'gone' && log.isDone ? [paths.logDone(logId)] : [];
   // The marker goes last: without it a log that is still in the view would have to be replayed.
-  return [...slots, ...blobs, ...marker];
+  return [...slots, ...packs, ...blobs, ...marker];
 }
 
 /** Lists all objects under `prefix`, which is `log/` or within it, by their log. */
@@ -59,10 +62,12 @@ export async function listLogs(
 function addListed(logs: Map<string, ListedLog>, { key, size }: ListedObject): void {
   const [, logId, name, blobId] = key.split('/');
   if (logId === undefined || name === undefined) return;
-  const log = logs.get(logId) ?? { logId, slots: [], blobIds: [], isDone: false };
+  const log = logs.get(logId) ?? { logId, slots: [], blobIds: [], packs: [], isDone: false };
   logs.set(logId, log);
   const slot = logSlotOfKey(key);
+  const lastPacked = lastSlotOfPackKey(key);
   if (slot !== null) log.slots.push({ slot, size });
+  else if (lastPacked !== null) log.packs.push(lastPacked);
   else if (name === 'blob' && blobId !== undefined) log.blobIds.push(blobId);
   else if (name === 'done') log.isDone = true;
 }

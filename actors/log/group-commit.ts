@@ -57,6 +57,8 @@ export interface GroupCommitOptions {
   readonly onStored: (record: RecordHead, position: LogPosition, bytes: number) => void;
   /** Called after `onStored` of all of a group's records. */
   readonly onGroupStored: () => void;
+  /** Called of barriers, too. `bytes` are the whole object's, and are not changed any more. */
+  readonly onSlotStored?: (slot: number, bytes: Uint8Array) => void;
   readonly onSealed: () => void;
   /** Answers the highest slot, `lastSlot` at most, at and below which others need nothing of the log. */
   readonly othersFloor?: (lastSlot: number, owners: Owners) => number;
@@ -381,13 +383,8 @@ export class GroupCommit {
       ...(this.#othersFloor === null ? {} : { othersFloor: this.#othersFloor }),
     } as const;
     const { bytes, checksum } = encodeLogObject(header, group);
-    const write = { logId, slot, batchId, bytes };
-    const outcome = await appendToSlot(
-      this.#components.store,
-      this.#components.clock,
-      this.#components.logger,
-      write,
-    );
+    const { store, clock, logger } = this.#components;
+    const outcome = await appendToSlot(store, clock, logger, { logId, slot, batchId, bytes });
     this.#sending = false;
     if (outcome === 'sealed') {
       this.#end(group);
@@ -401,6 +398,7 @@ export class GroupCommit {
     if (this.#firstOf.at(-1)?.placement !== header.placement)
       this.#firstOf.push({ placement: header.placement, slot });
     this.#answer(group, slot);
+    this.#options.onSlotStored?.(slot, bytes);
     this.#arm();
     this.#wake();
   }

@@ -2,6 +2,7 @@ import { deleteAll } from '../../src/object-store/delete-all.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { type ListedLog, type LogStanding, listLogs, planLogCollection } from './collect-log.ts';
+import { lastOfPack } from './log-packs.ts';
 
 /** The log of this process, as it stands. */
 interface OwnLog {
@@ -33,8 +34,10 @@ export class LogCollection {
   /** Slots and blobs that the durable floor has passed. Rejects with StoreError; then the next call tries again. */
   async collectOwn(logId: string, floor: number): Promise<void> {
     const slots: string[] = [];
-    for (let slot = this.#collectedThrough + 1; slot <= floor; slot++)
+    for (let slot = this.#collectedThrough + 1; slot <= floor; slot++) {
       slots.push(paths.logObject(logId, slot));
+      if (slot === lastOfPack(slot)) slots.push(paths.logPack(logId, slot));
+    }
     const passed = this.#blobs.filter(({ slot }) => slot <= floor);
     await deleteAll(this.#store, [...passed.map(({ id }) => paths.logBlob(logId, id)), ...slots]);
     this.#collectedThrough = floor;

@@ -25,6 +25,7 @@ import { HandOver } from './hand-over.ts';
 import { keepLease } from './lease.ts';
 import { LogCollection } from './log-collection.ts';
 import type { LogComponents } from './log-components.ts';
+import { LogPacks } from './log-packs.ts';
 import { OpenAnswers } from './open-answers.ts';
 import { PacedFlushes } from './paced-flushes.ts';
 import type { LogPosition } from './replay.ts';
@@ -159,6 +160,7 @@ export class LogService {
       servers.every((each) => each === self),
     );
     const unflushed = new UnflushedTargets();
+    const packs = new LogPacks(this.#components, logId);
     const commit = new GroupCommit(this.#components, identity, {
       owners: standing.owners,
       commitMs: this.#commitMs,
@@ -175,6 +177,7 @@ export class LogService {
         this.#stored.groups++;
         if (this.#slotBytes.total >= this.#nextHousekeepingBytes) this.#keepHouse();
       },
+      onSlotStored: (slot, bytes) => packs.stored(slot, bytes),
       onSealed: () => this.#end(),
       othersFloor: (lastSlot, owners) =>
         unflushed.floor(
@@ -226,12 +229,12 @@ export class LogService {
         const [logs] = await Promise.all([handOver.whenEnded(), commit.whenSettled()]);
         if (logs === null || isOver()) return;
         const waitedMs = clock.monotonic() - beganMs;
-        await this.#replays.whatCame(logs, isOver);
+        const unreadMs = await this.#replays.whatCame(logs, isOver);
         if (nothingHasCome || isOver()) return;
         const tookMs = clock.monotonic() - beganMs;
         this.#handOvers.count++;
         this.#handOvers.ms += tookMs;
-        logger.info('data of other servers was taken over', { placement, waitedMs, tookMs });
+        logger.info('data of other servers was taken over', { placement, waitedMs, unreadMs, tookMs });
         return;
       } catch (error) {
         if (!mayPass(error)) throw error;

@@ -1,17 +1,11 @@
-import { limits } from '../../protocol/limits.ts';
-import { DataError, must } from '../../src/base/assert.ts';
+import { DataError } from '../../src/base/assert.ts';
 import { xxh64 } from '../../src/base/hash.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { readIntact } from '../../src/object-store/read-intact.ts';
 import { readFloor } from '../../src/stored/log-floor.ts';
-import {
-  decodeLogObject,
-  encodeHead,
-  headFromWire,
-  type LogObject,
-  type RecordHead,
-} from '../../src/stored/log-object.ts';
+import { encodeHead, headFromWire, type LogObject, type RecordHead } from '../../src/stored/log-object.ts';
+import { readSlots, type SlotRange } from './read-slots.ts';
 
 /** A place in a log: a slot and the record within it. Everything up to a watermark is contained in a manifest. */
 export interface LogPosition {
@@ -39,14 +33,12 @@ export interface ReplayedRecord {
  */
 export async function* replayLog(
   store: Pick<ObjectStore, 'get'>,
-  range: { readonly logId: string; readonly after: number; readonly through: number },
+  range: SlotRange,
 ): AsyncGenerator<ReplayedRecord> {
   const { logId, through } = range;
-  const nextSlot = readAhead(store, range);
   let after = range.after;
   let previous: LogObject | null = null;
-  for (let slot = after + 1; slot <= through; slot++) {
-    const reading = nextSlot();
+  for await (const { slot, reading } of readSlots(store, range)) {
     // Collected meanwhile, and whatever is found there now is nobody's.
     if (slot <= after) {
       previous = null;
@@ -77,33 +69,6 @@ export async function* replayLog(
       };
     }
   }
-}
-
-/** Answers a function of which each call reads the next slot; some further ones are being read already. */
-function readAhead(
-  store: Pick<ObjectStore, 'get'>,
-  range: { readonly logId: string; readonly after: number; readonly through: number },
-): () => Promise<LogObject | null> {
-  const ahead: Promise<LogObject | null>[] = [];
-  let asked = range.after;
-  return () => {
-    while (asked < range.through && ahead.length < limits.replayReadsInFlight) {
-      const reading = readSlot(store, range.logId, ++asked);
-      // Settled later, in order; an early failure must not count as unhandled meanwhile.
-      reading.catch(() => {});
-      ahead.push(reading);
-    }
-    return must(ahead.shift(), 'a slot that is being read');
-  };
-}
-
-export async function readSlot(
-  store: Pick<ObjectStore, 'get'>,
-  logId: string,
-  slot: number,
-): Promise<LogObject | null> {
-  const key = paths.logObject(logId, slot);
-  return readIntact(store, key, ({ bytes }) => decodeLogObject(bytes, key));
 }
 
 /** How far the log's records are in manifests, as far as is known now: all of them where the log is done. */

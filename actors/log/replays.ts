@@ -43,23 +43,30 @@ export class Replays {
     return this.#running > 0;
   }
 
-  /** What has come with the present placement, to all threads; with that it is settled, unless it is over before. */
-  async whatCame(logs: readonly LogToReplay[], isOver: () => boolean): Promise<void> {
+  /**
+   * What has come with the present placement, to all threads; with that it is settled, unless it is over before. Resolves with the milliseconds
+   * that reads of processes whose logs are sealed were waited for once everything was read.
+   */
+  async whatCame(logs: readonly LogToReplay[], isOver: () => boolean): Promise<number> {
     const { channels } = this.#parts;
+    const { clock } = this.#components;
     const { handOver } = this.#parts.own();
     const { placement } = handOver.standing.owners;
     await handOver.whenJoined(isOver);
-    if (isOver()) return;
+    if (isOver()) return 0;
     for (const channel of channels.all()) this.#begin(channel);
     const deliverTo = (head: RecordHead) => (isOver() || !handOver.hasCome(head) ? null : channels.of(head));
     const own = handOver.nothingHasCome ? [] : [this.#ownLog];
     const concerns = (target: LogTarget) => handOver.hasCome(target);
     // At the start there is no thread yet: each hears everything when it is attached.
     if (!channels.isEmpty) await this.#replayAll([...logs, ...own], { concerns, deliverTo });
+    const readMs = clock.monotonic();
     await handOver.whenUnread(isOver);
-    if (isOver()) return;
+    const unreadMs = clock.monotonic() - readMs;
+    if (isOver()) return unreadMs;
     handOver.settled();
     for (const channel of channels.all()) channel.notify([logCalls.replayEnd, placement]);
+    return unreadMs;
   }
 
   /** Reads those sealed logs that nobody here has read yet, to know their targets; none while other replays are under way. */

@@ -13,7 +13,8 @@ import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { readFloor } from '../../src/stored/log-floor.ts';
 import type { LogObject } from '../../src/stored/log-object.ts';
-import { type ReplayedRecord, readSlot, withBlob } from './replay.ts';
+import { readSlot } from './read-slots.ts';
+import { type ReplayedRecord, withBlob } from './replay.ts';
 
 export interface TargetRecords {
   readonly records: readonly ReplayedRecord[];

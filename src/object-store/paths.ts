@@ -21,6 +21,8 @@ export const paths = {
   /** What the keys of a log's blobs begin with. */
   logBlobs: (logId: string) => `log/${logId}/blob/`,
   logBlob: (logId: string, blobId: string) => `log/${logId}/blob/${blobId}`,
+  /** Copies of the slots up to `lastSlot`: see actors/log/log-packs.ts. */
+  logPack: (logId: string, lastSlot: number) => `log/${logId}/pack/${twentyDigits(lastSlot)}`,
 
   /** What the keys of all namespaces begin with. */
   namespaces: 'ns/',
@@ -70,6 +72,12 @@ export const paths = {
   probe: (id: string) => `probe/${id}`,
 } as const;
 
+/** The last slot of a pack's key; null for keys of other objects. */
+export function lastSlotOfPackKey(key: string): number | null {
+  const [, digits] = /^log\/[^/]+\/pack\/([0-9]{20})$/.exec(key) ?? [];
+  return digits === undefined ? null : Number(digits);
+}
+
 /** The slot of a log object's key; null for keys of other objects. */
 export function logSlotOfKey(key: string): number | null {
   const [, digits] = /^log\/[^/]+\/([0-9]{20})$/.exec(key) ?? [];
@@ -89,5 +97,5 @@ export function tenantOfManifestKey(key: string): number | null {
 
 /** Whether the object is replaced by newer ones under its key, as manifests and records are. */
 export function isReplaced(key: string): boolean {
-  return !/^(?:(?:ns|tenant)\/[^/]+\/[^/]+\/(?:segment|deletes|graph)|log\/[^/]+\/blob)\//.test(key);
+  return !/^(?:(?:ns|tenant)\/[^/]+\/[^/]+\/(?:segment|deletes|graph)|log\/[^/]+\/(?:blob|pack))\//.test(key);
 }

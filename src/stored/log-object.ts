@@ -18,6 +18,7 @@ const magic = 0x474c4254; // "TBLG"
 const headerBytes = 96;
 const checksumBytes = 8;
 const logIdBytes = 40;
+const recordCountAt = 48;
 /** The size of an object without records: a seal or a barrier. A group always has some. */
 export const emptyLogObjectBytes = headerBytes + checksumBytes;
 /** Where a header lies in its object, for who reads no more. */
@@ -101,9 +102,27 @@ function writeHeader(bytes: Buffer, header: LogObjectHeader, recordCount: number
   bytes.writeBigUInt64LE(BigInt(header.placement), 16);
   bytes.writeBigUInt64LE(header.previousChecksum, 24);
   bytes.write(header.batchId, 32, 16, 'hex');
-  bytes.writeUInt32LE(recordCount, 48);
+  bytes.writeUInt32LE(recordCount, recordCountAt);
   bytes.writeUInt32LE(header.othersFloor === undefined ? 0 : header.slot - header.othersFloor, 52);
   bytes.write(header.logId, 56, logIdBytes, 'latin1');
+}
+
+/** The bytes of each of several objects that lie one after another. Throws DataError where they don't fill `bytes`; the objects themselves are not checked. */
+export function splitLogObjects(bytes: Uint8Array, place: string): Uint8Array[] {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const objects: Uint8Array[] = [];
+  for (let begin = 0; begin < buffer.length; ) {
+    let end = begin + headerBytes;
+    const records = end <= buffer.length ? buffer.readUInt32LE(begin + recordCountAt) : 0;
+    for (let i = 0; i < records && end + 8 <= buffer.length; i++)
+      end += 8 + buffer.readUInt32LE(end) + buffer.readUInt32LE(end + 4);
+    end += checksumBytes;
+    if (end > buffer.length)
+      throw new DataError(place, begin, 'the log object there is longer than what is left');
+    objects.push(bytes.subarray(begin, end));
+    begin = end;
+  }
+  return objects;
 }
 
 /** Reads and checks a whole object; record payloads are views on `bytes`. Throws DataError on any damage. */

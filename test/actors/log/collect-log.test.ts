@@ -16,6 +16,7 @@ const listed = (overrides: Partial<ListedLog> = {}): ListedLog => ({
     { slot: 5, size: emptyLogObjectBytes },
   ],
   blobIds: ['b1', 'b2'],
+  packs: [32, 64],
   isDone: true,
   ...overrides,
 });
@@ -33,17 +34,28 @@ test('slots of the own log at or under the floor go, and blobs that nothing in u
   assert.deepEqual(plan, [paths.logObject(logId, 3), paths.logBlob(logId, 'b1')]);
 });
 
+test('packs of the own log go with their last slots', () => {
+  const plan = (floor: number) =>
+    planLogCollection(listed({ slots: [], blobIds: [] }), { kind: 'own', floor, blobsInUse: new Set() });
+
+  assert.deepEqual(plan(31), []);
+  assert.deepEqual(plan(63), [paths.logPack(logId, 32)]);
+  assert.deepEqual(plan(64), [paths.logPack(logId, 32), paths.logPack(logId, 64)]);
+});
+
 test('a log whose records are not all in manifests stays whole', () => {
   assert.deepEqual(planLogCollection(listed(), { kind: 'needed' }), []);
 });
 
 test('everything of a log that is done goes but its seal, and the marker while the view names it', () => {
   const groups = [paths.logObject(logId, 3), paths.logObject(logId, 4)];
+  const packs = [paths.logPack(logId, 32), paths.logPack(logId, 64)];
   const blobs = [paths.logBlob(logId, 'b1'), paths.logBlob(logId, 'b2')];
 
-  assert.deepEqual(planLogCollection(listed(), { kind: 'done' }), [...groups, ...blobs]);
+  assert.deepEqual(planLogCollection(listed(), { kind: 'done' }), [...groups, ...packs, ...blobs]);
   assert.deepEqual(planLogCollection(listed(), { kind: 'gone' }), [
     ...groups,
+    ...packs,
     ...blobs,
     paths.logDone(logId),
   ]);
@@ -56,6 +68,7 @@ test('a listing is sorted by log', async () => {
     paths.logObject(logId, 7),
     paths.logFloor(logId),
     paths.logBlob(logId, 'x'),
+    paths.logPack(logId, 32),
     paths.logObject(other, 1),
     paths.logDone(other),
   ])
@@ -66,8 +79,8 @@ test('a listing is sorted by log', async () => {
   assert.deepEqual(
     [...logs.values()],
     [
-      { logId, slots: [{ slot: 7, size: 9 }], blobIds: ['x'], isDone: false },
-      { logId: other, slots: [{ slot: 1, size: 9 }], blobIds: [], isDone: true },
+      { logId, slots: [{ slot: 7, size: 9 }], blobIds: ['x'], packs: [32], isDone: false },
+      { logId: other, slots: [{ slot: 1, size: 9 }], blobIds: [], packs: [], isDone: true },
     ],
   );
 });
