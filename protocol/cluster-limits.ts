@@ -12,7 +12,7 @@ export const clusterLimits = {
   barrierLookEveryMs: 50,
   /** Headers of a log that are read at once while its barrier is searched: four rounds find it among a thousand. */
   barrierProbesAtOnce: 8,
-  /** Logs of which a replay reads side by side: each has `replayReadsInFlight` objects on their way, of 4 MB at most. */
+  /** Logs of which a replay reads side by side: each has `replayReadsInFlight` objects of 4 MB at most on their way, and `logPacksInFlight` packs. */
   replayLogsAtOnce: 4,
   /**
    * Slots of a log that a pack has: a replay of some hundred slots reads a tenth of the objects, at one PUT more for so many. Part of the format of
@@ -23,6 +23,8 @@ export const clusterLimits = {
   logPackBytesMax: 2 * MiB,
   /** Packs of a log that a replay reads side by side. */
   logPacksInFlight: 4,
+  /** Nothing rests on a pack: what takes longer is given up. */
+  logPackTimeoutMs: 10_000,
   /** A process answers reads for so long at most after its log was last seen open. */
   readEvidenceMsMax: 1_000,
   /** While there are reads the next look begins when the last one is so old: it takes a fraction of what is left. */
@@ -57,6 +59,8 @@ export const clusterLimits = {
   suspectAfterMs: 10_000,
   /** The same where its process also refuses connections: two renewals in a view of several. */
   suspectRefusedAfterMs: 2_000,
+  /** The same where the next process of its server answers: a start takes a second or two until it has the log. */
+  suspectReturningAfterMs: 4_000,
   /** Between two looks at leases while a process refuses connections. */
   suspectLookMs: 250,
   /** Between two evictions by one server: what the first one was about may be at its end. */

@@ -313,7 +313,7 @@ export const limits = {
   writeUnknownAfterMs: 10_000,
   /** Tried seals above a log's known end before giving up: a log is at most this long behind its hint. */
   sealProbeMax: 1_000_000,
-  /** Log objects read side by side by a replay. */
+  /** Log objects read side by side by a replay, beside `logPacksInFlight`. */
   replayReadsInFlight: 16,
   /** How often a process looks for old records of its log and raises its floor. */
   logHousekeepingMs: 10_000,

@@ -67,6 +67,7 @@ interface OwnLog {
   readonly handOver: HandOver;
   /** Its targets that are not flushed. */
   readonly unflushed: UnflushedTargets;
+  readonly packs: LogPacks;
   /** The slot at and below which nobody needs the log; only rises. */
   floor: number;
   readonly stopLease: () => void;
@@ -197,7 +198,7 @@ export class LogService {
       },
       standing,
     );
-    this.#opened = { logId, commit, handOver, unflushed, floor: 0, stopLease };
+    this.#opened = { logId, commit, handOver, unflushed, packs, floor: 0, stopLease };
     this.#scheduleHousekeeping();
     void this.#handingOver.run(() => this.#takeOver());
   }
@@ -413,8 +414,9 @@ export class LogService {
   /** Deletes what the last floor freed. What is left at the end of the process its successor finds. */
   async #collect(): Promise<void> {
     if (this.#replays.areRunning || this.#opened === null) return;
-    const { logId, floor } = this.#opened;
+    const { logId, floor, packs } = this.#opened;
     try {
+      await packs.settled();
       await this.#collection.collectOwn(logId, floor);
     } catch (error) {
       this.#components.logger.error('log objects were not collected', { error: describeError(error) });

@@ -22,62 +22,72 @@ export interface SlotReading {
 /** Fewer slots than this, of those that a pack has, are read one by one. */
 const packedSlotsMin = 4;
 
-/** Reads slots in their order, several at a time: packs where there are any and all of their slots are in the range, else slot by slot. */
+/** Reads slots in their order, several at a time: packs where there are any and all of their slots are at or under the range's end, else slot by slot. */
 export async function* readSlots(
   store: Pick<ObjectStore, 'get'>,
   range: SlotRange,
 ): AsyncGenerator<SlotReading> {
-  const { logId } = range;
-  const parts = partsOf(range);
-  const readings: Promise<readonly LogObject[] | null>[] = [];
-  for (const [at, { after, through, isPacked }] of parts.entries()) {
-    while (readings.length < Math.min(parts.length, at + limits.logPacksInFlight)) {
-      const next = must(parts[readings.length], 'a part of the range');
-      const reading = next.isPacked ? readPack(store, logId, next.through) : Promise.resolve(null);
+  const { logId, after, through } = range;
+  const packs = new PacksAhead(store, range);
+  const singles = new Map<number, Promise<LogObject | null>>();
+  for (let slot = after + 1; slot <= through; slot++) {
+    const packed = await packs.objectOf(slot);
+    const last = Math.min(through, slot + limits.replayReadsInFlight - 1);
+    for (let ahead = slot; ahead <= last; ahead++) {
+      if (singles.has(ahead) || !packs.lacks(ahead)) continue;
+      const reading = readSlot(store, logId, ahead);
       // Settled later, in order; an early failure must not count as unhandled meanwhile.
       reading.catch(() => {});
-      readings.push(reading);
+      singles.set(ahead, reading);
     }
-    const objects = isPacked ? await readings[at] : null;
-    readings[at] = Promise.resolve(null);
-    const nextSlot = objects ? null : readAhead(store, { logId, after, through });
-    for (let slot = after + 1; slot <= through; slot++) {
-      const object = objects?.at(slot - through - 1);
-      yield { slot, reading: object === undefined ? must(nextSlot, 'a slot')() : Promise.resolve(object) };
-    }
+    yield { slot, reading: packed === null ? must(singles.get(slot), 'a slot') : Promise.resolve(packed) };
+    singles.delete(slot);
   }
 }
 
-/** Slots of one pack, or some of them. */
-interface Part extends Omit<SlotRange, 'logId'> {
-  /** Whether the pack is worth reading, and has no slots above the range, which may not be there yet. */
-  readonly isPacked: boolean;
-}
+/** The packs of a range of slots, read some before they are asked for. */
+class PacksAhead {
+  readonly #store: Pick<ObjectStore, 'get'>;
+  readonly #range: SlotRange;
+  /** By their last slots, as the two below. Readings that have ended are not kept. */
+  readonly #readings = new Map<number, Promise<void>>();
+  readonly #found = new Map<number, readonly LogObject[] | null>();
 
-function partsOf({ after, through }: SlotRange): Part[] {
-  const parts: Part[] = [];
-  for (let from = after; from < through; ) {
-    const last = lastOfPack(from + 1);
-    const isPacked = last <= through && last - from >= packedSlotsMin;
-    parts.push({ after: from, through: Math.min(last, through), isPacked });
-    from = last;
+  constructor(store: Pick<ObjectStore, 'get'>, range: SlotRange) {
+    this.#store = store;
+    this.#range = range;
   }
-  return parts;
-}
 
-/** Answers a function of which each call reads the next slot; some further ones are being read already. */
-function readAhead(store: Pick<ObjectStore, 'get'>, range: SlotRange): () => Promise<LogObject | null> {
-  const ahead: Promise<LogObject | null>[] = [];
-  let asked = range.after;
-  return () => {
-    while (asked < range.through && ahead.length < limits.replayReadsInFlight) {
-      const reading = readSlot(store, range.logId, ++asked);
-      // Settled later, in order; an early failure must not count as unhandled meanwhile.
-      reading.catch(() => {});
-      ahead.push(reading);
-    }
-    return must(ahead.shift(), 'a slot that is being read');
-  };
+  /** The slot's object where a pack has it, else null. Slots are asked for in their order. */
+  async objectOf(slot: number): Promise<LogObject | null> {
+    const last = lastOfPack(slot);
+    this.#found.delete(last - limits.logPackSlots);
+    for (let ahead = 0; ahead < limits.logPacksInFlight; ahead++)
+      this.#read(last + ahead * limits.logPackSlots);
+    await this.#readings.get(last);
+    return this.#found.get(last)?.at(slot - last - 1) ?? null;
+  }
+
+  /** Whether it is known that no pack has the slot. */
+  lacks(slot: number): boolean {
+    const last = lastOfPack(slot);
+    return !this.#isWorthReading(last) || this.#found.get(last) === null;
+  }
+
+  /** Whether the range has enough of the pack's slots, and none is above it: that one may not be there yet. */
+  #isWorthReading(last: number): boolean {
+    const { after, through } = this.#range;
+    return last <= through && last - after >= packedSlotsMin;
+  }
+
+  #read(last: number): void {
+    if (!this.#isWorthReading(last) || this.#readings.has(last) || this.#found.has(last)) return;
+    const reading = readPack(this.#store, this.#range.logId, last).then((objects) => {
+      this.#found.set(last, objects);
+      this.#readings.delete(last);
+    });
+    this.#readings.set(last, reading);
+  }
 }
 
 export async function readSlot(

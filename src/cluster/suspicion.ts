@@ -5,7 +5,7 @@
  * 1. A lease tells by changing, and by nothing else: no clock of another machine is believed, nor the wall clock of this one.
  * 2. Who could not renew its own lease all the time suspects nobody: it is the store that is away, or this machine that slept.
  * 3. A connection that was refused says sooner that a process has ended than its lease does, where the lease agrees. Where the server's next
- *    process answers already, it takes the log over itself, and sooner than it could join again after an eviction.
+ *    process answers already, it has two seconds more: it takes the log over itself, and sooner than it could join again after an eviction.
  * 4. One eviction in a while, and never more than half of the members within a minute, unless leases have stood still for that minute. A server
  *    whose process had ended and that came back is not missing: if it dies again, it is evicted again.
  */
@@ -25,6 +25,7 @@ export type Suspect = Pick<ClusterMember, 'logId' | 'serverId'>;
 /** A process that can't be connected to any more. */
 interface Refusal {
   readonly sinceMs: number;
+  /** Whether the next process of its server answers. */
   readonly comesBack: boolean;
 }
 
@@ -62,7 +63,7 @@ export class Suspicion {
     if (seen === undefined || seen.etag !== etag) this.#leases.set(logId, { etag, sinceMs: nowMs });
   }
 
-  /** A member that has once shown this log's name on a connection refuses another one. `comesBack`: the next process of its server answers. */
+  /** A member that once answered refuses connections, since `nowMs` where it is new. `comesBack`: the next process of its server answers already. */
   refused(logId: string, nowMs: number, comesBack = false): void {
     const sinceMs = this.#refusals.get(logId)?.sinceMs ?? nowMs;
     this.#refusals.set(logId, { sinceMs, comesBack });
@@ -118,8 +119,9 @@ export class Suspicion {
     const stillMs = this.stillMs(logId, nowMs);
     if (stillMs >= limits.suspectAfterMs) return true;
     const refusal = this.#refusals.get(logId);
-    if (refusal === undefined || refusal.comesBack) return false;
-    return Math.min(stillMs, nowMs - refusal.sinceMs) >= limits.suspectRefusedAfterMs;
+    if (refusal === undefined) return false;
+    const afterMs = refusal.comesBack ? limits.suspectReturningAfterMs : limits.suspectRefusedAfterMs;
+    return Math.min(stillMs, nowMs - refusal.sinceMs) >= afterMs;
   }
 
   /**

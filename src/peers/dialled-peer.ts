@@ -47,7 +47,7 @@ export interface Reachability {
   readonly isConnected: boolean;
   /** Since when each try met a host on which nothing listens, by the monotonic clock; null where the last did not. */
   readonly refusedSinceMs: number | null;
-  /** Whether its host has refused connections, and another process that has the cluster's key answers there by now: the server is coming back. */
+  /** Whether its host has refused connections, and by now another process of the same server answers there: the server is coming back. */
   readonly comesBack: boolean;
   /** Whether it is connected, and does not answer: what waits for an answer may go another way. */
   readonly isSilent: boolean;
@@ -148,6 +148,7 @@ export class DialledPeer {
     // Set by the first event, which may come before `dial` has returned.
     const state = { kind: 'dialling', giveUp: () => {}, calls: new Set<MadeCall>() } as const;
     this.#state = state;
+    let isNextProcess = false;
     const giveUp = transport.dial(member.address, {
       secured: (link) => {
         const connection: PeerConnection = new PeerConnection({
@@ -155,15 +156,18 @@ export class DialledPeer {
           clock: this.#options.clock,
           ownHello: () => this.#hello(),
           speaksFirst: true,
-          refusalOf: (theirs) =>
-            theirs.logId === member.logId ? null : 'another process answers at its address',
+          refusalOf: (theirs) => {
+            if (theirs.logId === member.logId) return null;
+            isNextProcess = theirs.serverId === member.serverId;
+            return 'another process answers at its address';
+          },
           ready: (_, writer, version) => {
             const asksPings = this.#options.use === 'calls' && version >= pingsAnsweredSince;
             const side = new CallingSide(writer, this.#options.clock, asksPings);
             this.#ready(connection, side, state.calls);
             return side;
           },
-          ended: (end) => this.#ended(end),
+          ended: (end) => this.#ended(end, isNextProcess),
         });
         if (this.#state === state) this.#state = { ...state, giveUp: () => connection.close('given up') };
       },
@@ -203,18 +207,16 @@ export class DialledPeer {
   #failed(failure: DialFailure, reason: string): void {
     const { metrics, clock } = this.#options;
     metrics.dialFailed();
-    const isRefused = failure === 'refused';
-    this.#refusedSinceMs = isRefused ? (this.#refusedSinceMs ?? clock.monotonic()) : null;
+    this.#refusedSinceMs = failure === 'refused' ? (this.#refusedSinceMs ?? clock.monotonic()) : null;
     this.#comesBack = false;
     this.#tellOnce(reason, failure === 'wrong-key');
-    this.#pause(reason, isRefused ? limits.peerRefusedPauseMsMax : limits.peerPauseMsMax);
+    this.#pause(reason);
   }
 
-  #ended(end: ConnectionEnd): void {
+  #ended(end: ConnectionEnd, isNextProcess: boolean): void {
     this.#options.metrics.connectionLost();
     if (this.#state.kind === 'closed' || this.#state.kind === 'idle') return;
-    // Only who has shown the key can refuse in words.
-    if (end.kind === 'refused') this.#comesBack = this.#refusedSinceMs !== null;
+    this.#comesBack = isNextProcess && this.#refusedSinceMs !== null;
     this.#tellOnce(end.reason, end.kind === 'broken' || end.kind === 'apart');
     this.#pause(end.reason);
   }
@@ -230,11 +232,12 @@ export class DialledPeer {
     else logger.info('another server cannot be reached', fields);
   }
 
-  #pause(reason: string, mostMs: number = limits.peerPauseMsMax): void {
+  #pause(reason: string): void {
     const state = this.#state;
     if (state.kind === 'closed') return;
     this.#lostReason = reason;
     const { clock, random } = this.#options;
+    const mostMs = this.#refusedSinceMs === null ? limits.peerPauseMsMax : limits.peerRefusedPauseMsMax;
     // Half of it is chance, so that servers that lost one another do not meet in step.
     const chance = (random.bytes(1)[0] ?? 0) / 255;
     const cancel = clock.after(Math.min(this.#pauseMs, mostMs) * (0.5 + chance / 2), () => this.#dial());

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { LogPacks } from '../../../actors/log/log-packs.ts';
+import { readSlots } from '../../../actors/log/read-slots.ts';
 import { replayLog } from '../../../actors/log/replay.ts';
 import { limits } from '../../../protocol/limits.ts';
+import { DataError } from '../../../src/base/assert.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { type StoredObject, StoreError } from '../../../src/object-store/object-store.ts';
 import { lastSlotOfPackKey, paths } from '../../../src/object-store/paths.ts';
@@ -14,20 +16,27 @@ import { InProcess, quiet, seededBytes } from '../../support/in-process.ts';
 const { logPackSlots } = limits;
 const logId = 'l'.repeat(30);
 
-/** Notes what is asked for, and fails to store packs where it is told to. */
+/** Notes what is asked for, and fails or waits with packs where it is told to. */
 class NotingStore extends MemoryObjectStore {
   readonly asked: string[] = [];
-  refusesPacks = false;
+  packFailure: Error | null = null;
+  /** Packs are stored after it. */
+  packsWaitFor: Promise<void> = Promise.resolve();
 
-  override get(...[key, options]: Parameters<MemoryObjectStore['get']>): Promise<StoredObject | null> {
+  override async get(...[key, options]: Parameters<MemoryObjectStore['get']>): Promise<StoredObject | null> {
     this.asked.push(key);
+    this.#failPack(key);
     return super.get(key, options);
   }
 
   override async putIfAbsent(...args: Parameters<MemoryObjectStore['putIfAbsent']>) {
-    if (this.refusesPacks && lastSlotOfPackKey(args[0]) !== null)
-      throw new StoreError('create', args[0], 'not-applied', 'failed');
+    this.#failPack(args[0]);
+    if (lastSlotOfPackKey(args[0]) !== null) await this.packsWaitFor;
     return super.putIfAbsent(...args);
+  }
+
+  #failPack(key: string): void {
+    if (this.packFailure !== null && lastSlotOfPackKey(key) !== null) throw this.packFailure;
   }
 }
 
@@ -43,7 +52,7 @@ beforeEach(() => {
   checksum = 0n;
 });
 
-/** Writes the next slots as the log does, and has them packed. Slots alternate between a group of two records and a barrier. */
+/** Writes the next slots as the log does, and has them packed. Every fifth slot is a barrier, the others are groups of two records. */
 async function write(count: number, { payloadBytes = 10, logOf = logId } = {}): Promise<void> {
   for (const last = slots + count; slots < last; ) {
     const slot = ++slots;
@@ -100,14 +109,66 @@ test('slots that are too large together have no pack, and the next ones have', a
   assert.deepEqual(await packsStored(), [2 * logPackSlots]);
 });
 
-test('a pack that is not stored costs nothing but itself', async () => {
-  store.refusesPacks = true;
-  await write(logPackSlots);
-  store.refusesPacks = false;
-  await write(logPackSlots);
+const packKey = paths.logPack(logId, logPackSlots);
+for (const [what, failure] of [
+  ['the store fails', new StoreError('create', packKey, 'not-applied', 'failed')],
+  ['the store answers what nobody can read', new DataError(packKey, 0, 'no answer of this store')],
+] as const) {
+  test(`a pack that is not stored because ${what} costs nothing but itself`, async () => {
+    store.packFailure = failure;
+    await write(logPackSlots);
+    store.packFailure = null;
+    await write(logPackSlots);
 
-  assert.deepEqual(await packsStored(), [2 * logPackSlots]);
-  assert.equal((await replay(0, slots)).length, 2 * Math.ceil(slots * 0.8));
+    assert.deepEqual(await packsStored(), [2 * logPackSlots]);
+    assert.equal((await replay(0, slots)).length, 2 * Math.ceil(slots * 0.8));
+  });
+
+  test(`where packs can't be had because ${what}, their slots are read`, async () => {
+    await write(2 * logPackSlots);
+    store.packFailure = failure;
+
+    const found = await replay(0, slots);
+
+    store.packFailure = null;
+    assert.deepEqual([found], await withoutPacks([[0, slots]]));
+  });
+}
+
+test('a pack that is on its way is waited for, and the next one meanwhile is left out', async () => {
+  let release = () => {};
+  store.packsWaitFor = new Promise((resolve) => {
+    release = resolve;
+  });
+  await write(2 * logPackSlots);
+  let isSettled = false;
+  const settled = packs.settled().then(() => {
+    isSettled = true;
+  });
+  await new Promise(setImmediate);
+  assert.equal(isSettled, false);
+
+  release();
+  await settled;
+  assert.deepEqual(await packsStored(), [logPackSlots]);
+});
+
+test('without packs, slots are read ahead over the ends of those that are missing', async () => {
+  await write(4 * logPackSlots);
+  await withoutPacks([]);
+  const all = Array.from({ length: slots }, (_, i) => paths.logObject(logId, i + 1));
+  store.asked.length = 0;
+  const readings = readSlots(store, { logId, after: 0, through: slots });
+  let askedMost = 0;
+  for (let slot = 1; slot <= slots; slot++) {
+    const next = await readings.next();
+    await next.value?.reading;
+    const asked = store.asked.filter((key) => all.includes(key)).length;
+    askedMost = Math.max(askedMost, asked - slot);
+    // The packs of the slots ahead have been asked for by now, and are known to be missing.
+    if (slot > 1) assert.equal(asked, Math.min(slots, slot + limits.replayReadsInFlight - 1), `slot ${slot}`);
+  }
+  assert.equal(askedMost, limits.replayReadsInFlight - 1);
 });
 
 test('replays of all ranges find with packs what they find without', async () => {
@@ -193,3 +254,34 @@ test('a server packs its log, and its packs go with what they are of', async () 
 
   assert.deepEqual(await packed(), []);
 });
+
+for (const [afterMs, what] of [
+  [1_100, 'a pack that is on its way when a server stops goes with its slots'],
+  [
+    5_000,
+    'where a pack is still on its way a second later, a stopping server leaves it and deletes its slots',
+  ],
+] as const)
+  test(what, async () => {
+    const clock = new FakeClock();
+    store = new NotingStore(clock);
+    const server = await clock.run(InProcess.start({ store, clock, random: seededBytes(1) }));
+    await clock.run(server.createTenant());
+    // Each of the writes below takes a quarter of a second.
+    const writtenMs = (logPackSlots - 1) * 250;
+    store.packsWaitFor = new Promise((resolve) => clock.after(writtenMs + afterMs, resolve));
+    for (let n = 0; n < logPackSlots; n++) await clock.run(server.put('n', [{ id: `${n}`, text: 'tide' }]));
+    assert.equal((await logKeys(server)).includes('pack'), false);
+    await clock.run(server.drain());
+    assert.deepEqual(await logKeys(server), ['floor']);
+
+    await clock.advance(10_000);
+
+    assert.deepEqual(await logKeys(server), afterMs > 2_000 ? ['floor', 'pack'] : ['floor']);
+  });
+
+/** What a server's log consists of in the store. */
+async function logKeys({ joined }: InProcess): Promise<(string | undefined)[]> {
+  const { objects } = await store.list(paths.logFolder(joined.identity.logId), { limit: 1_000 });
+  return objects.map(({ key }) => key.split('/')[2]);
+}

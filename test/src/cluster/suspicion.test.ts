@@ -4,7 +4,14 @@ import { limits } from '../../../protocol/limits.ts';
 import { Suspicion } from '../../../src/cluster/suspicion.ts';
 
 const renewMs = 1_000;
-const { suspectAfterMs, suspectRefusedAfterMs, evictionEveryMs, evictionWindowMs, leaseLateMsMax } = limits;
+const {
+  suspectAfterMs,
+  suspectRefusedAfterMs,
+  suspectReturningAfterMs,
+  evictionEveryMs,
+  evictionWindowMs,
+  leaseLateMsMax,
+} = limits;
 
 let nowMs: number;
 let suspicion: Suspicion;
@@ -96,18 +103,19 @@ test('a refused connection counts after two seconds where the lease stands still
   assert.equal(whom('b', 'c'), null);
 });
 
-test('a refused process whose server comes back is suspected for its lease alone, and for the refusals again where its next process ends too', () => {
+test('a refused process whose server comes back is suspected after four seconds, and after two where its next process ends too', () => {
   pass(20_000, { dead: [], alive: ['b'] });
-  suspicion.refused('b', nowMs);
   pass(renewMs, { dead: ['b'], alive: [] });
   suspicion.refused('b', nowMs, true);
-  pass(suspectRefusedAfterMs, { dead: ['b'], alive: [] });
-  assert.equal(whom('b'), null);
-
+  pass(suspectRefusedAfterMs - renewMs, { dead: ['b'], alive: [] });
   suspicion.refused('b', nowMs);
-  assert.equal(whom('b'), 'b', 'no sooner than two seconds after the first refusal');
+  assert.equal(whom('b'), null, 'it has refused for less than two seconds');
+  pass(renewMs, { dead: ['b'], alive: [] });
+  assert.equal(whom('b'), 'b');
+
   suspicion.refused('b', nowMs, true);
-  pass(suspectAfterMs - suspectRefusedAfterMs - renewMs, { dead: ['b'], alive: [] });
+  assert.equal(whom('b'), null);
+  pass(suspectReturningAfterMs - suspectRefusedAfterMs - renewMs, { dead: ['b'], alive: [] });
   assert.equal(whom('b'), null);
   pass(renewMs, { dead: ['b'], alive: [] });
   assert.equal(whom('b'), 'b');

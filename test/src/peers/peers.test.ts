@@ -203,22 +203,41 @@ test('a port on which nothing listens is known as refused, since when', async ()
   assert.equal(await outcomeOf(ask(one, other, {})), 'not-sent');
 });
 
-test('a server comes back where its host has refused connections and another process answers at its port, until that ends too', async () => {
+test('a server comes back where its host has refused connections and its next process answers at its port, until that ends too', async () => {
   const [one, other] = await twoServers();
   await ask(one, other, {});
+  const { serverId, address } = other.member;
   const comesBack = () => one.peers.reachability('log-other')?.comesBack;
   other.peers.close();
   await until(() => one.peers.reachability('log-other')?.refusedSinceMs !== null, 'it is refused');
   const since = one.peers.reachability('log-other')?.refusedSinceMs;
   assert.equal(comesBack(), false);
 
-  const next = await start({ name: 'next', port: other.member.address.port });
+  const next = await start({ name: 'next', serverId, port: address.port });
   await until(() => comesBack() === true, 'the next process answers');
   assert.equal(one.peers.reachability('log-other')?.refusedSinceMs, since);
   next.peers.close();
   await until(() => comesBack() === false, 'that one has ended, too');
 
   assert.equal(one.peers.reachability('log-other')?.refusedSinceMs, since);
+});
+
+test('a server does not come back where another server answers at its port', async () => {
+  const [one, other] = await twoServers();
+  await ask(one, other, {});
+  const seen = new Set<boolean | undefined>();
+  other.peers.close();
+  await until(() => one.peers.reachability('log-other')?.refusedSinceMs !== null, 'it is refused');
+  const stranger = await start({ name: 'stranger', port: other.member.address.port });
+  const refusals = () => stranger.lines.filter(({ message }) => message === 'another server was refused');
+
+  await until(() => {
+    seen.add(one.peers.reachability('log-other')?.comesBack);
+    return refusals().length >= 3;
+  }, 'the other server has refused some tries');
+
+  assert.deepEqual([...seen], [false]);
+  assert.match(String(refusals()[0]?.fields.reason), /another process/);
 });
 
 test('a server that is back at its port is asked again', async () => {

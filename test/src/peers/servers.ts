@@ -24,6 +24,8 @@ export interface TestServer {
 
 export interface TestServerOptions {
   readonly name: string;
+  /** Named after `name` where it is not given. */
+  readonly serverId?: string;
   /** Any free one where it is not given. */
   readonly port?: number;
   readonly transport?: PeerTransport;
@@ -45,6 +47,7 @@ export const oneKey = { present: new Uint8Array(32).fill(1), previous: null };
 
 export async function startTestServer({
   name,
+  serverId = `server-${name}`,
   port: wantedPort = 0,
   transport = tlsTransport(oneKey, systemClock),
   clock = systemClock,
@@ -56,7 +59,7 @@ export async function startTestServer({
     (message: string, fields: LogFields = {}) =>
       lines.push({ level, message, fields });
   const logger: Logger = { error: line('error'), info: line('info'), debug() {} };
-  const self = { serverId: `server-${name}`, logId: `log-${name}` };
+  const self = { serverId, logId: `log-${name}` };
   const peers = new Peers({ self, transport, handler, clock, random: systemRandom, logger });
   const port = await peers.listen({ host: '127.0.0.1', port: wantedPort });
   return { peers, lines, member: { ...self, address: { host: '127.0.0.1', port } } };
