@@ -15,16 +15,16 @@ export const clusterLimits = {
   /** Logs of which a replay reads side by side: each has `replayReadsInFlight` objects of 4 MB at most on their way, and `logPacksInFlight` packs. */
   replayLogsAtOnce: 4,
   /**
-   * Slots of a log that a pack has: a replay of some hundred slots reads a tenth of the objects, at one PUT more for so many. Part of the format of
-   * logs, since it says which slots an object has.
+   * Slots of a log that a pack has: a replay of some hundred slots reads a tenth of the objects, for one PUT more for every 32. Part of the format of
+   * logs, since it says which slots a pack holds.
    */
   logPackSlots: 32,
   /** Larger slots are not packed: reading them takes long by their bytes, and not by their number. */
   logPackBytesMax: 2 * MiB,
   /** Packs of a log that a replay reads side by side. */
   logPacksInFlight: 4,
-  /** Nothing rests on a pack: what takes longer is given up. */
-  logPackTimeoutMs: 10_000,
+  /** A pack that takes longer to be stored or read is given up, and its slots are read: nothing rests on it. */
+  logPackTimeoutMs: 5_000,
   /** A process answers reads for so long at most after its log was last seen open. */
   readEvidenceMsMax: 1_000,
   /** While there are reads the next look begins when the last one is so old: it takes a fraction of what is left. */

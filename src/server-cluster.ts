@@ -125,7 +125,8 @@ export class ServerCluster {
 
   /**
    * Opens the port to others, and shows the key to those that are there. Throws where the port is taken, or the key or the clock is wrong: before
-   * anything is joined, so that neither costs a log each time it is tried. The port comes first: by it others know a server that comes back.
+   * anything is joined, so that neither costs a log each time it is tried. The port comes first: others that find it open know
+   * that this server is starting again, and wait longer before they evict its last process.
    */
   async open(): Promise<void> {
     const { settings, peers, store } = this.#parts;

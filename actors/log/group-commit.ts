@@ -57,7 +57,7 @@ export interface GroupCommitOptions {
   readonly onStored: (record: RecordHead, position: LogPosition, bytes: number) => void;
   /** Called after `onStored` of all of a group's records. */
   readonly onGroupStored: () => void;
-  /** Called of barriers, too. `bytes` are the whole object's, and are not changed any more. */
+  /** Called for each stored slot in its order, barriers included. `bytes` are the whole object's, and are not changed any more. */
   readonly onSlotStored?: (slot: number, bytes: Uint8Array) => void;
   readonly onSealed: () => void;
   /** Answers the highest slot, `lastSlot` at most, at and below which others need nothing of the log. */

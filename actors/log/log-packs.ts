@@ -3,8 +3,8 @@
  * `logPackSlots`. Reading an object takes a millisecond or two of processor time with S3's client, and a log has four a second.
  *
  * 1. Slots 1 to 32 are one pack, 33 to 64 the next. It is named by its last slot and has its objects' bytes one after another, each with its own checksum.
- * 2. It is written by the log's own process, once all of its slots are known to be stored by it. One that arrives late, or says of a slot above the
- *    log's seal what is not so, misleads nobody: a replay reads a pack only where all its slots are at or under the end that the seal fixed, and those never change.
+ * 2. It is written by the log's own process, once that knows all of its slots to be stored. A replay reads it only if they all lie at or under the replay's
+ *    end: a seal, a barrier, or the last slot that this process stored. Slots there never change, so a pack that arrives late misleads nobody.
  * 3. Nothing rests on it: where it is missing, damaged or can't be had, the slots are read.
  * 4. It goes with its last slot, and one that is on its way then is waited for, for a second. One that arrives later still is found by the hourly listing.
  */

@@ -230,12 +230,12 @@ export class LogService {
         const [logs] = await Promise.all([handOver.whenEnded(), commit.whenSettled()]);
         if (logs === null || isOver()) return;
         const waitedMs = clock.monotonic() - beganMs;
-        const unreadMs = await this.#replays.whatCame(logs, isOver);
+        const readsWaitedMs = await this.#replays.whatCame(logs, isOver);
         if (nothingHasCome || isOver()) return;
         const tookMs = clock.monotonic() - beganMs;
         this.#handOvers.count++;
         this.#handOvers.ms += tookMs;
-        logger.info('data of other servers was taken over', { placement, waitedMs, unreadMs, tookMs });
+        logger.info('data of other servers was taken over', { placement, waitedMs, readsWaitedMs, tookMs });
         return;
       } catch (error) {
         if (!mayPass(error)) throw error;

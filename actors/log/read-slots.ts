@@ -22,13 +22,17 @@ export interface SlotReading {
 /** Fewer slots than this, of those that a pack has, are read one by one. */
 const packedSlotsMin = 4;
 
-/** Reads slots in their order, several at a time: packs where there are any and all of their slots are at or under the range's end, else slot by slot. */
+/**
+ * Reads slots in their order, several at a time: packs where there are any and all of their slots are at or under the range's end, else slot by slot.
+ * Packs are read from `packStore`, each once.
+ */
 export async function* readSlots(
   store: Pick<ObjectStore, 'get'>,
   range: SlotRange,
+  packStore = store,
 ): AsyncGenerator<SlotReading> {
   const { logId, after, through } = range;
-  const packs = new PacksAhead(store, range);
+  const packs = new PacksAhead(packStore, range);
   const singles = new Map<number, Promise<LogObject | null>>();
   for (let slot = after + 1; slot <= through; slot++) {
     const packed = await packs.objectOf(slot);
@@ -86,6 +90,8 @@ class PacksAhead {
       this.#found.set(last, objects);
       this.#readings.delete(last);
     });
+    // Awaited when its slots are asked for; a failure before that must not count as unhandled.
+    reading.catch(() => {});
     this.#readings.set(last, reading);
   }
 }

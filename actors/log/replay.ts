@@ -30,15 +30,18 @@ export interface ReplayedRecord {
  * its floor whenever it wakes up, and a late seal lands in whatever is empty. So the floor is read again, and what lies
  * under it is in manifests. Otherwise a seal is the end, and a missing slot or a broken chain is damage: stop, never
  * skip, since nobody knows whose records it held. A damaged blob is known to be its record's, so the replay goes on.
+ *
+ * `packStore` is the same store for packs, each of which is asked for once: where `store` tries again and again, slots are read meanwhile.
  */
 export async function* replayLog(
   store: Pick<ObjectStore, 'get'>,
   range: SlotRange,
+  packStore = store,
 ): AsyncGenerator<ReplayedRecord> {
   const { logId, through } = range;
   let after = range.after;
   let previous: LogObject | null = null;
-  for await (const { slot, reading } of readSlots(store, range)) {
+  for await (const { slot, reading } of readSlots(store, range, packStore)) {
     // Collected meanwhile, and whatever is found there now is nobody's.
     if (slot <= after) {
       previous = null;

@@ -44,8 +44,8 @@ export class Replays {
   }
 
   /**
-   * What has come with the present placement, to all threads; with that it is settled, unless it is over before. Resolves with the milliseconds
-   * that reads of processes whose logs are sealed were waited for once everything was read.
+   * What has come with the present placement, to all threads; with that it is settled, unless it is over before. Resolves with how many milliseconds,
+   * once the logs were read, it waited until processes whose logs are sealed can't answer reads any more.
    */
   async whatCame(logs: readonly LogToReplay[], isOver: () => boolean): Promise<number> {
     const { channels } = this.#parts;
@@ -60,13 +60,13 @@ export class Replays {
     const concerns = (target: LogTarget) => handOver.hasCome(target);
     // At the start there is no thread yet: each hears everything when it is attached.
     if (!channels.isEmpty) await this.#replayAll([...logs, ...own], { concerns, deliverTo });
-    const readMs = clock.monotonic();
+    const logsReadAt = clock.monotonic();
     await handOver.whenUnread(isOver);
-    const unreadMs = clock.monotonic() - readMs;
-    if (isOver()) return unreadMs;
+    const readsWaitedMs = clock.monotonic() - logsReadAt;
+    if (isOver()) return readsWaitedMs;
     handOver.settled();
     for (const channel of channels.all()) channel.notify([logCalls.replayEnd, placement]);
-    return unreadMs;
+    return readsWaitedMs;
   }
 
   /** Reads those sealed logs that nobody here has read yet, to know their targets; none while other replays are under way. */
@@ -152,7 +152,7 @@ export class Replays {
     const isFirst = sealedLogs.isFirstReading(logId, through);
     const unflushed = new UnflushedTargets();
     const after = isFirst ? await readFloor(store, logId) : await this.#beginOf(log, concerns);
-    for await (const record of replayLog(store, { logId, after, through })) {
+    for await (const record of replayLog(store, { logId, after, through }, this.#components.store)) {
       const { head, position, payload } = record;
       if (isFirst) unflushed.appended(head, { ...position, atMs: clock.monotonic() });
       deliverTo(head)?.notify([logCalls.replay, ...replayedToWire(record)], movable(payload));

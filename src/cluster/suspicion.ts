@@ -5,7 +5,7 @@
  * 1. A lease tells by changing, and by nothing else: no clock of another machine is believed, nor the wall clock of this one.
  * 2. Who could not renew its own lease all the time suspects nobody: it is the store that is away, or this machine that slept.
  * 3. A connection that was refused says sooner that a process has ended than its lease does, where the lease agrees. Where the server's next
- *    process answers already, it has two seconds more: it takes the log over itself, and sooner than it could join again after an eviction.
+ *    process answers already, it has two seconds more: it takes the log over itself, which is faster than joining after an eviction.
  * 4. One eviction in a while, and never more than half of the members within a minute, unless leases have stood still for that minute. A server
  *    whose process had ended and that came back is not missing: if it dies again, it is evicted again.
  */

@@ -207,10 +207,11 @@ export class DialledPeer {
   #failed(failure: DialFailure, reason: string): void {
     const { metrics, clock } = this.#options;
     metrics.dialFailed();
-    this.#refusedSinceMs = failure === 'refused' ? (this.#refusedSinceMs ?? clock.monotonic()) : null;
+    const isRefused = failure === 'refused';
+    this.#refusedSinceMs = isRefused ? (this.#refusedSinceMs ?? clock.monotonic()) : null;
     this.#comesBack = false;
     this.#tellOnce(reason, failure === 'wrong-key');
-    this.#pause(reason);
+    this.#pause(reason, isRefused ? limits.peerRefusedPauseMsMax : limits.peerPauseMsMax);
   }
 
   #ended(end: ConnectionEnd, isNextProcess: boolean): void {
@@ -232,12 +233,11 @@ export class DialledPeer {
     else logger.info('another server cannot be reached', fields);
   }
 
-  #pause(reason: string): void {
+  #pause(reason: string, mostMs: number = limits.peerPauseMsMax): void {
     const state = this.#state;
     if (state.kind === 'closed') return;
     this.#lostReason = reason;
     const { clock, random } = this.#options;
-    const mostMs = this.#refusedSinceMs === null ? limits.peerPauseMsMax : limits.peerRefusedPauseMsMax;
     // Half of it is chance, so that servers that lost one another do not meet in step.
     const chance = (random.bytes(1)[0] ?? 0) / 255;
     const cancel = clock.after(Math.min(this.#pauseMs, mostMs) * (0.5 + chance / 2), () => this.#dial());

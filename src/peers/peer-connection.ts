@@ -42,7 +42,7 @@ export interface ConnectionOptions {
 
 /**
  * One connection: who is there, whether they still live, and the frames between. 1. Each side says hello; who is called answers
- * it, or refuses with a sentence, or both where another process was meant. 2. Frames go both ways. 3. Where nothing came for some pings, nobody is there.
+ * it, or refuses with a sentence, or does both where the caller meant another process. 2. Frames go both ways. 3. Where nothing came for some pings, nobody is there.
  */
 export class PeerConnection {
   readonly #options: ConnectionOptions;
@@ -144,7 +144,7 @@ export class PeerConnection {
     const version = sharedVersion(own, theirs);
     const refusal = version === null ? versionsApart(own, theirs) : refusalOf(theirs);
     if (version === null || refusal !== null) {
-      // Whoever means the process before is told who answers now: then it knows whether its server is coming back.
+      // The caller means another process, mostly the one before: this tells it whether the same server answers now.
       if (!speaksFirst && version !== null && theirs.wants !== own.logId) this.#sayHello(theirs);
       this.sayBye(refusal ?? '');
       const kind = version === null ? 'apart' : 'refused';

@@ -9,6 +9,7 @@ import { DataError } from '../../../src/base/assert.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { type StoredObject, StoreError } from '../../../src/object-store/object-store.ts';
 import { lastSlotOfPackKey, paths } from '../../../src/object-store/paths.ts';
+import { patientGet } from '../../../src/object-store/patient-get.ts';
 import { encodeLogObject } from '../../../src/stored/log-object.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { InProcess, quiet, seededBytes } from '../../support/in-process.ts';
@@ -19,6 +20,8 @@ const logId = 'l'.repeat(30);
 /** Notes what is asked for, and fails or waits with packs where it is told to. */
 class NotingStore extends MemoryObjectStore {
   readonly asked: string[] = [];
+  /** Packs that were to be stored. */
+  readonly packsSent: string[] = [];
   packFailure: Error | null = null;
   /** Packs are stored after it. */
   packsWaitFor: Promise<void> = Promise.resolve();
@@ -31,7 +34,10 @@ class NotingStore extends MemoryObjectStore {
 
   override async putIfAbsent(...args: Parameters<MemoryObjectStore['putIfAbsent']>) {
     this.#failPack(args[0]);
-    if (lastSlotOfPackKey(args[0]) !== null) await this.packsWaitFor;
+    if (lastSlotOfPackKey(args[0]) !== null) {
+      this.packsSent.push(args[0]);
+      await this.packsWaitFor;
+    }
     return super.putIfAbsent(...args);
   }
 
@@ -135,7 +141,7 @@ for (const [what, failure] of [
   });
 }
 
-test('a pack that is on its way is waited for, and the next one meanwhile is left out', async () => {
+test('who asks is told when the pack that is being stored has been, and a pack that fills meanwhile is not stored', async () => {
   let release = () => {};
   store.packsWaitFor = new Promise((resolve) => {
     release = resolve;
@@ -181,6 +187,7 @@ test('replays of all ranges find with packs what they find without', async () =>
   const found = await Promise.all(ranges.map(([after, through]) => replay(after, through)));
 
   assert.ok(found.some((records) => records.length > 200));
+  assert.ok(store.asked.some((key) => lastSlotOfPackKey(key) !== null));
   assert.deepEqual(found, await withoutPacks(ranges));
 });
 
@@ -197,6 +204,20 @@ test('a replay reads packs in place of their slots, and none that has slots abov
     paths.logPack(logId, 2 * logPackSlots),
     ...singles,
   ]);
+});
+
+test('where packs fail and the slots are read by a store that tries again, each pack is asked for once and nothing is waited for', async () => {
+  await write(3 * logPackSlots);
+  store.packFailure = new StoreError('get', packKey, 'not-applied', 'failed');
+  store.asked.length = 0;
+  const clock = new FakeClock();
+  const range = { logId, after: 0, through: slots };
+  let records = 0;
+  for await (const _ of replayLog(patientGet(store, clock), range, store)) records++;
+
+  assert.equal(records, 2 * Math.ceil(slots * 0.8));
+  assert.equal(store.asked.filter((key) => lastSlotOfPackKey(key) !== null).length, 3);
+  assert.equal(clock.monotonic(), new FakeClock().monotonic());
 });
 
 for (const [what, damage] of [
@@ -271,6 +292,7 @@ for (const [afterMs, what] of [
     const writtenMs = (logPackSlots - 1) * 250;
     store.packsWaitFor = new Promise((resolve) => clock.after(writtenMs + afterMs, resolve));
     for (let n = 0; n < logPackSlots; n++) await clock.run(server.put('n', [{ id: `${n}`, text: 'tide' }]));
+    assert.equal(store.packsSent.length, 1);
     assert.equal((await logKeys(server)).includes('pack'), false);
     await clock.run(server.drain());
     assert.deepEqual(await logKeys(server), ['floor']);
