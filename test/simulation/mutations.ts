@@ -55,9 +55,9 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a slot is given up after half a second and used for other bytes',
     file: 'actors/log/group-commit.js',
-    find: 'const outcome = await appendToSlot(this.#components.store, this.#components.clock, this.#components.logger, write);',
+    find: 'const outcome = await appendToSlot(store, clock, logger, { logId, slot, batchId, bytes });',
     replace:
-      'const outcome = await Promise.race([appendToSlot(this.#components.store, this.#components.clock, this.#components.logger, write), this.#components.clock.sleep(500)]); if (outcome === undefined) { this.#sending = false; for (const pending of group) this.#abandon(pending); this.#arm(); this.#wake(); return; }',
+      'const outcome = await Promise.race([appendToSlot(store, clock, logger, { logId, slot, batchId, bytes }), clock.sleep(500)]); if (outcome === undefined) { this.#sending = false; for (const pending of group) this.#abandon(pending); this.#arm(); this.#wake(); return; }',
     why: 'the first try surfaces late, with records that were called unwritten',
   },
   {
