@@ -3,6 +3,12 @@ import type { PortChannel } from '../../src/base/port-channel.ts';
 import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
 import type { LogTarget } from './unflushed.ts';
 
+/** Which of how many actor threads one is. */
+export interface ThreadNumber {
+  readonly index: number;
+  readonly count: number;
+}
+
 /** The actor threads as the log thread knows them. */
 export class ActorChannels {
   readonly #channels = new Map<number, PortChannel>();
@@ -14,7 +20,7 @@ export class ActorChannels {
   }
 
   /** A thread takes the place of an earlier one with its index. */
-  set(channel: PortChannel, { index, count }: { readonly index: number; readonly count: number }): void {
+  set(channel: PortChannel, { index, count }: ThreadNumber): void {
     this.#names = actorThreadNames(count);
     this.#channels.set(index, channel);
   }

@@ -19,7 +19,7 @@ import { paths } from '../../src/object-store/paths.ts';
 import { type Patience, patiently } from '../../src/object-store/patiently.ts';
 import { writeFloor } from '../../src/stored/log-floor.ts';
 import { headFromWire } from '../../src/stored/log-object.ts';
-import { ActorChannels } from './actor-channels.ts';
+import { ActorChannels, type ThreadNumber } from './actor-channels.ts';
 import { AppendRefused, GroupCommit } from './group-commit.ts';
 import { HandOver } from './hand-over.ts';
 import { keepLease } from './lease.ts';
@@ -34,15 +34,6 @@ import { sealLog } from './seal.ts';
 import { SealedLogs } from './sealed-logs.ts';
 import { SlotBytes } from './slot-bytes.ts';
 import { type LogTarget, UnflushedTargets } from './unflushed.ts';
-
-/**
- * What the log thread does: this server's own log, and the replay of its predecessors' logs and of its own (after an
- * actor thread died) to the actor threads.
- */
-export interface Placement {
-  readonly index: number;
-  readonly count: number;
-}
 
 /** Housekeeping also comes after each such part of the bytes that may lie above the floor. */
 const housekeepingShare = 1 / 4;
@@ -73,6 +64,10 @@ interface OwnLog {
   readonly stopLease: () => void;
 }
 
+/**
+ * What the log thread does: this server's own log, and the replay of its predecessors' logs and of its own (after an
+ * actor thread died) to the actor threads.
+ */
 export class LogService {
   readonly #components: LogComponents;
   readonly #commitMs: number;
@@ -260,20 +255,20 @@ export class LogService {
    * Serves an actor thread, after replaying to it every durable record of its targets that no manifest is known to
    * contain. A thread that takes another's place (same index) waits until what that one submitted is resolved.
    */
-  attach(port: ChannelPort, placement: Placement): Promise<void> {
+  attach(port: ChannelPort, thread: ThreadNumber): Promise<void> {
     // One at a time: the first replay of a sealed log finds out for all threads whom it concerns.
-    return this.#handingOver.run(() => this.#attach(port, placement));
+    return this.#handingOver.run(() => this.#attach(port, thread));
   }
 
-  async #attach(port: ChannelPort, placement: Placement): Promise<void> {
+  async #attach(port: ChannelPort, thread: ThreadNumber): Promise<void> {
     const { commit } = this.#own;
-    this.#channels.close(placement.index);
+    this.#channels.close(thread.index);
     const channel: PortChannel = new PortChannel(
       port,
       this.#handler(() => channel),
       limits.messageInlineBytesMax,
     );
-    this.#channels.set(channel, placement);
+    this.#channels.set(channel, thread);
     await commit.whenSettled();
     await this.#replays.everythingTo(channel);
   }
