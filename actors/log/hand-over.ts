@@ -1,12 +1,11 @@
 import { limits } from '../../protocol/limits.ts';
 import { type Owners, placementKey, type Standing } from '../../protocol/placement.ts';
-import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { isOwn } from '../../src/base/owners.ts';
-import { StoreError } from '../../src/object-store/object-store.ts';
 import type { RecordHead } from '../../src/stored/log-object.ts';
 import type { LogComponents } from './log-components.ts';
 import { type LogEnd, LogTail } from './log-tail.ts';
+import { maySucceedLater } from './may-succeed-later.ts';
 
 /**
  * What this process may take over, and when.
@@ -186,7 +185,7 @@ export class HandOver {
       }
       return end;
     } catch (error) {
-      if (!(error instanceof StoreError) && !(error instanceof DataError)) throw error;
+      if (!maySucceedLater(error)) throw error;
       this.#components.logger.error('the log of another server could not be read yet', {
         logId,
         error: describeError(error),

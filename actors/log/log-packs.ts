@@ -9,13 +9,13 @@
  * 4. It goes with its last slot, and one that is on its way then is waited for, for a second. One that arrives later still is found by the hourly listing.
  */
 import { limits } from '../../protocol/limits.ts';
-import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
-import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
+import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { decodeLogObject, type LogObject, splitLogObjects } from '../../src/stored/log-object.ts';
 import type { LogComponents } from './log-components.ts';
+import { maySucceedLater } from './may-succeed-later.ts';
 
 /** The last slot of the pack to which a slot belongs. */
 export function lastOfPack(slot: number): number {
@@ -65,13 +65,11 @@ export class LogPacks {
     try {
       await store.putIfAbsent(key, objects, { timeoutMs: limits.logPackTimeoutMs });
     } catch (error) {
-      if (!mayPass(error)) throw error;
+      if (!maySucceedLater(error)) throw error;
       logger.debug('a pack of log slots was not stored', { object: key, error: describeError(error) });
     }
   }
 }
-
-const mayPass = (error: unknown) => error instanceof StoreError || error instanceof DataError;
 
 /** The objects of a pack, from its first slot on; null where there is none, it is damaged, or it can't be had. */
 export async function readPack(
@@ -88,7 +86,7 @@ export async function readPack(
     const isWhole = objects.every((object, at) => object.logId === logId && object.slot === firstSlot + at);
     return isWhole && objects.length === limits.logPackSlots ? objects : null;
   } catch (error) {
-    if (!mayPass(error)) throw error;
+    if (!maySucceedLater(error)) throw error;
     return null;
   }
 }

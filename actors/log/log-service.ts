@@ -2,7 +2,7 @@ import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import { logCalls } from '../../protocol/messages.ts';
 import { placementKey, type Standing } from '../../protocol/placement.ts';
 import type { LogIdentity, LogStatistics, NamedLogs } from '../../protocol/worker-tasks.ts';
-import { assert, DataError, must } from '../../src/base/assert.ts';
+import { assert, must } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { isOwn } from '../../src/base/owners.ts';
 import {
@@ -14,7 +14,6 @@ import {
 } from '../../src/base/port-channel.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
-import { StoreError } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { type Patience, patiently } from '../../src/object-store/patiently.ts';
 import { writeFloor } from '../../src/stored/log-floor.ts';
@@ -26,6 +25,7 @@ import { keepLease } from './lease.ts';
 import { LogCollection } from './log-collection.ts';
 import type { LogComponents } from './log-components.ts';
 import { LogPacks } from './log-packs.ts';
+import { maySucceedLater } from './may-succeed-later.ts';
 import { OpenAnswers } from './open-answers.ts';
 import { PacedFlushes } from './paced-flushes.ts';
 import type { LogPosition } from './replay.ts';
@@ -44,9 +44,7 @@ const collectAtEndMsMax = 2_000;
 
 /** How often sealing is tried: with the pauses between them, for two seconds. */
 const sealPatience: Patience = { triesMax: 5, pauseMs: (tries) => 200 * tries };
-/** Damaged is mostly what was damaged on its way: the next look tells. */
-const mayPass = (error: unknown) => error instanceof StoreError || error instanceof DataError;
-const lookPatience: Patience = { ...sealPatience, passes: mayPass };
+const lookPatience: Patience = { ...sealPatience, passes: maySucceedLater };
 
 /** Between two tries to read the logs of others. */
 const takeAgainMs = 500;
@@ -233,7 +231,7 @@ export class LogService {
         logger.info('data of other servers was taken over', { placement, waitedMs, readsWaitedMs, tookMs });
         return;
       } catch (error) {
-        if (!mayPass(error)) throw error;
+        if (!maySucceedLater(error)) throw error;
         logger.error('what has come from other servers was not read yet', { error: describeError(error) });
         await clock.sleep(takeAgainMs);
       }
@@ -247,7 +245,7 @@ export class LogService {
       await patiently(this.#components.clock, lookPatience, () => commit.confirmOpen());
     } catch (error) {
       // Nothing is known then; the next beat that comes late looks again.
-      if (!mayPass(error)) throw error;
+      if (!maySucceedLater(error)) throw error;
     }
   }
 
@@ -392,7 +390,7 @@ export class LogService {
     try {
       await this.#replays.readUnread((logId) => this.#finishes(logId));
     } catch (error) {
-      if (!mayPass(error)) throw error;
+      if (!maySucceedLater(error)) throw error;
       this.#components.logger.error('a sealed log was not read', { error: describeError(error) });
     }
   }
