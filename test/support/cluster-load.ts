@@ -5,8 +5,9 @@
  * - a document whose write was acknowledged before the read began;
  * - in the register that number at least, and none that nobody has begun to write.
  */
+import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiClient, ApiFailure } from './api-client.ts';
+import { ApiClient, ApiFailure, idleConnectionMs } from './api-client.ts';
 import { Availability } from './availability.ts';
 import { eventually } from './eventually.ts';
 
@@ -65,6 +66,7 @@ export class ClusterLoad {
   readonly #clients = new Map<string, ApiClient>();
   readonly #onTheWay = new Set<Promise<void>>();
   readonly #failures = new Map<string, number>();
+  readonly #sentences = new Map<string, number>();
   readonly #wrong: string[] = [];
   #answered = 0;
   #askedAgain = 0;
@@ -99,6 +101,11 @@ export class ClusterLoad {
   /** Requests that failed since `measure`, by the code of their answer; `no answer` where the connection ended. */
   get failures(): ReadonlyMap<string, number> {
     return this.#failures;
+  }
+
+  /** The same requests, by the server that was asked and what it said. */
+  get sentences(): ReadonlyMap<string, number> {
+    return this.#sentences;
   }
 
   /** Answers that can't be right. */
@@ -137,6 +144,7 @@ export class ClusterLoad {
   /** From now on all figures are counted anew. */
   measure(): void {
     this.#failures.clear();
+    this.#sentences.clear();
     for (const { reads, writes } of this.#spaces) for (const each of [reads, writes]) each.restart();
   }
 
@@ -208,7 +216,7 @@ export class ClusterLoad {
       space.acknowledged = number;
       space.written.push(number);
     } catch (error) {
-      this.#fail(error);
+      this.#fail(error, client);
       this.#writeAgain(space);
     } finally {
       space.isWriting = false;
@@ -230,7 +238,7 @@ export class ClusterLoad {
     } catch (error) {
       if (error instanceof ApiFailure && error.status === 404)
         this.#wrong.push(`${name}/${id} was not found, at ${client.url}`);
-      this.#fail(error);
+      this.#fail(error, client);
       this.#readAgain(space);
     }
   }
@@ -274,9 +282,10 @@ export class ClusterLoad {
     }
   }
 
-  #fail(error: unknown): void {
+  #fail(error: unknown, { url }: ApiClient): void {
     const kind = error instanceof ApiFailure ? `${error.status} ${error.code}` : 'no answer';
-    this.#failures.set(kind, (this.#failures.get(kind) ?? 0) + 1);
+    countOne(this.#failures, kind);
+    countOne(this.#sentences, `${url}: ${error instanceof ApiFailure ? error.body.error : kind}`);
   }
 
   #client(): ApiClient {
@@ -287,10 +296,18 @@ export class ClusterLoad {
   }
 
   #clientOf(url: string): ApiClient {
-    const known = this.#clients.get(url) ?? new ApiClient(url, this.#options.key);
-    this.#clients.set(url, known);
-    return known;
+    const known = this.#clients.get(url);
+    if (known !== undefined) return known;
+    // As many connections as are asked for: where those that wait for an owner held all, the namespaces of others would wait with them.
+    const agent = new Agent({ keepAlive: true, timeout: idleConnectionMs });
+    const client = new ApiClient(url, this.#options.key, agent);
+    this.#clients.set(url, client);
+    return client;
   }
 }
 
 const idOf = (number: number) => `w${number}`;
+
+function countOne(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}

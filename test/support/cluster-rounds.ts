@@ -204,9 +204,8 @@ class BadDays {
     const ofAffected = figures.filter((each) => isAffected(each.name));
     const reads = longest(ofAffected.map(({ readGapMs }) => readGapMs));
     const writes = longest(ofAffected.map(({ writeGapMs }) => writeGapMs));
-    note(
-      `${name} ends: no read for ${reads} ms, no write for ${writes} ms ${JSON.stringify([...load.failures])}`,
-    );
+    const told = JSON.stringify([...load.failures, ...load.sentences]);
+    note(`${name} ends: no read for ${reads} ms, no write for ${writes} ms ${told}`);
   }
 
   /** Clients turn to the others first, as a balancer does that asks `/readyz`. */

@@ -123,9 +123,12 @@ export class ServerCluster {
     return this.running.map(({ process }) => new ApiClient(process.url, key));
   }
 
-  /** Resolves when each that runs knows as many active members as there are, which may be more than when it was called: two are started at once. */
+  /**
+   * Resolves when each that runs, and was not asked to end, knows as many active members as run. They may become more or fewer meanwhile:
+   * others are started or stopped beside it.
+   */
   async whenActive(): Promise<void> {
-    for (const { metricsUrl, process } of this.running)
+    for (const { metricsUrl, process } of this.running.filter(({ process: { isStopping } }) => !isStopping))
       await eventually(
         async () => {
           if (!process.running) throw new Error(`a server has ended\n${process.errors}`);

@@ -94,6 +94,8 @@ export class ServerProcess {
   #output = '';
   #errors = '';
   #wake = new Set<() => void>();
+  /** Whether it was asked to end. */
+  isStopping = false;
 
   constructor(options: ServerProcessOptions) {
     const { folder, command = 'server', engine = 'auto', plans = 'unlimited', env = {} } = options;
@@ -198,6 +200,7 @@ export class ServerProcess {
 
   /** SIGTERM and the end. A server that does not end is killed, and the test told. */
   async stop(): Promise<ProcessEnd> {
+    this.isStopping = true;
     this.signal('SIGTERM');
     return this.end();
   }
