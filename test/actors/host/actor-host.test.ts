@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { NamespaceDirectory } from '../../../actors/actor/components.ts';
+import { MovedAway } from '../../../actors/actor/ownership.ts';
 import { internalCalls } from '../../../protocol/internal-calls.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { placementKey } from '../../../protocol/placement.ts';
@@ -583,6 +584,32 @@ test('a host that drains refuses new calls and ends those it has taken', async (
 
   assert.deepEqual([refused.status, refused.code], [503, 'unavailable']);
   assert.equal(status, 200);
+  process.kill();
+});
+
+test('a host that drains sends calls on whose data has moved away, and refuses the others', async () => {
+  const process = await firstStart();
+  await clock.run(process.put('notes', [doc('a')]));
+  const { standing } = process.joined;
+  const placement = standing.owners.placement + 1;
+  const read = call('getDocument', 'notes', { argument: 'a' });
+  await clock.run(process.host.drain());
+  await assert.rejects(process.host.handle(read, null), (error) => !(error instanceof MovedAway));
+
+  process.host.adopt({
+    ...standing,
+    version: standing.version + 1,
+    owners: { ...standing.owners, placement, servers: ['another'] },
+  });
+
+  await assert.rejects(
+    process.host.handle(read, null),
+    (error) => error instanceof MovedAway && error.placement === placement,
+  );
+  await assert.rejects(
+    process.host.handle({ ...read, fromCopy: true }, null),
+    /this server is shutting down/u,
+  );
   process.kill();
 });
 
