@@ -14,6 +14,9 @@ interface LedgerParts {
   readonly drops: TenantDrops;
 }
 
+/** A log that is handed over refuses all that wait at once: one line tells of them. */
+const refusalsToldEveryMs = 1_000;
+
 /** What the tenant's namespaces have reported: writes that are metered, and bytes in the store. */
 export class TenantLedger {
   readonly #components: Components;
@@ -22,6 +25,7 @@ export class TenantLedger {
   #storedBytes = 0;
   /** Namespaces that have reported what neither the manifest nor the log contains. */
   readonly #news = new Set<string>();
+  #refusalToldMs = Number.NEGATIVE_INFINITY;
 
   constructor(components: Components, parts: LedgerParts) {
     this.#components = components;
@@ -117,9 +121,17 @@ export class TenantLedger {
     this.#news.delete(report.namespaceId);
     log.append({ kind: 'namespace-reported', name, report }).catch((error: unknown) => {
       this.#news.add(report.namespaceId);
-      const fields = { tenantId: log.tenantId, error: describeError(error) };
-      this.#components.logger.info('a report waits for the next flush of its tenant', fields);
+      this.#tellRefusal(error);
     });
+  }
+
+  #tellRefusal(error: unknown): void {
+    const { clock, logger } = this.#components;
+    const nowMs = clock.monotonic();
+    if (nowMs - this.#refusalToldMs < refusalsToldEveryMs) return;
+    this.#refusalToldMs = nowMs;
+    const fields = { tenantId: this.#parts.log.tenantId, error: describeError(error) };
+    logger.info('reports wait for the next flush of their tenant', fields);
   }
 
   #addStoredBytes(change: number): void {

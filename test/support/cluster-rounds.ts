@@ -183,7 +183,10 @@ class BadDays {
     }
   }
 
-  /** Measures until each namespace is read again. `affected`: who owns, before or after it, what it is about. */
+  /**
+   * Measures until each namespace is read again. `affected`: who owns, before or after it, what it is about; where that is the tenant, it is
+   * about all namespaces.
+   */
   async #during(name: string, affected: readonly ClusterServer[], work: () => Promise<void>): Promise<void> {
     const { cluster, load, tenantId, note } = this.#scene;
     load.measure();
@@ -192,10 +195,13 @@ class BadDays {
     note(`${name}: done`);
     await load.readEach(readEachEveryMs);
     const ids = cluster.servers.map((server) => cluster.idOf(server));
-    const isAffected = (space: string) => {
+    const ownerIsAffected = (space: string) => {
       const owner = cluster.servers[rendezvousPick(placementKey(tenantId, space), ids)];
       return owner !== undefined && affected.includes(owner);
     };
+    // Who owns a tenant is asked each second whether its credentials still hold.
+    const tenantIsAffected = ownerIsAffected('');
+    const isAffected = (space: string) => tenantIsAffected || ownerIsAffected(space);
     const measured = this.#measured.get(name) ?? new Measured(name);
     this.#measured.set(name, measured);
     const figures = load.figures();
