@@ -1,6 +1,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
-import type { Owners, Standing } from '../../protocol/placement.ts';
+import type { ActorCall } from '../../protocol/messages.ts';
+import { type Owners, placementKey, type Standing } from '../../protocol/placement.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { isOwn } from '../../src/base/owners.ts';
 
@@ -108,6 +109,16 @@ export class Ownership {
         });
       });
     }
+  }
+
+  /**
+   * What a call hears that comes while this process ends. Where its data has moved already, whoever has sent it can have it done there:
+   * others may hear late that this server leaves.
+   */
+  refusalOfDrain({ tenantId, namespace, fromCopy }: ActorCall): ApiError {
+    if (fromCopy !== true && !this.isOwn(placementKey(tenantId, namespace)))
+      return new MovedAway(this.placement);
+    return new ApiError('unavailable', 'this server is shutting down', { retryAfter: 1 });
   }
 
   #refusal(key: string): ApiError {

@@ -200,7 +200,8 @@ export class ActorHost {
     turn: Turn = ownTurn(this.#components.clock),
   ): Promise<ActorReply> {
     // What was accepted before still has to end: it asks and tells the tenants that live here.
-    if (this.#draining && !endsBegunWork(call.operation)) throw this.#refusalOfDrain(call);
+    if (this.#draining && !endsBegunWork(call.operation))
+      throw this.#components.ownership.refusalOfDrain(call);
     if (call.fromCopy === true) return this.#copies.read(call, body, turn);
     const { memory } = this.#components;
     const bodyBytes = body?.byteLength ?? 0;
@@ -233,14 +234,6 @@ export class ActorHost {
       if (isChange) this.#changes--;
       this.#eviction.makeRoom();
     }
-  }
-
-  /** Where the data has moved already, whoever has sent the call can have it done there: others may hear late that this server leaves. */
-  #refusalOfDrain({ tenantId, namespace, fromCopy }: ActorCall): ApiError {
-    const { ownership } = this.#components;
-    if (fromCopy !== true && !ownership.isOwn(placementKey(tenantId, namespace)))
-      return new MovedAway(ownership.placement);
-    return new ApiError('unavailable', 'this server is shutting down', { retryAfter: 1 });
   }
 
   /** Answers may go out that were made before; throws 503 where another server may own what they tell of. */
