@@ -14,7 +14,7 @@ interface LedgerParts {
   readonly drops: TenantDrops;
 }
 
-/** A log that is handed over refuses all that wait at once: one line tells of them. */
+/** Milliseconds between two lines about refused reports: a log that is handed over refuses those of all namespaces at once. */
 const refusalsToldEveryMs = 1_000;
 
 /** What the tenant's namespaces have reported: writes that are metered, and bytes in the store. */
@@ -25,6 +25,7 @@ export class TenantLedger {
   #storedBytes = 0;
   /** Namespaces that have reported what neither the manifest nor the log contains. */
   readonly #news = new Set<string>();
+  /** When the last line about refused reports was written, by the monotonic clock. */
   #refusalToldMs = Number.NEGATIVE_INFINITY;
 
   constructor(components: Components, parts: LedgerParts) {

@@ -103,7 +103,7 @@ export class ClusterLoad {
     return this.#failures;
   }
 
-  /** The same requests, by the server that was asked and what it said. */
+  /** Requests that failed since `measure`, by the server that was asked and the sentence of its answer. */
   get sentences(): ReadonlyMap<string, number> {
     return this.#sentences;
   }
@@ -298,7 +298,7 @@ export class ClusterLoad {
   #clientOf(url: string): ApiClient {
     const known = this.#clients.get(url);
     if (known !== undefined) return known;
-    // As many connections as are asked for: where those that wait for an owner held all, the namespaces of others would wait with them.
+    // Connections have no bound: requests that wait for one owner would hold all of them, and reads of other owners' namespaces would wait too.
     const agent = new Agent({ keepAlive: true, timeout: idleConnectionMs });
     const client = new ApiClient(url, this.#options.key, agent);
     this.#clients.set(url, client);

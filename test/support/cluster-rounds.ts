@@ -184,8 +184,8 @@ class BadDays {
   }
 
   /**
-   * Measures until each namespace is read again. `affected`: who owns, before or after it, what it is about; where that is the tenant, it is
-   * about all namespaces.
+   * Measures until each namespace is read again. `affected`: servers that own, before or after it, what it is about. Where one of them owns
+   * the tenant, all namespaces are affected.
    */
   async #during(name: string, affected: readonly ClusterServer[], work: () => Promise<void>): Promise<void> {
     const { cluster, load, tenantId, note } = this.#scene;

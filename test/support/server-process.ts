@@ -94,8 +94,7 @@ export class ServerProcess {
   #output = '';
   #errors = '';
   #wake = new Set<() => void>();
-  /** Whether it was asked to end. */
-  isStopping = false;
+  #isStopping = false;
 
   constructor(options: ServerProcessOptions) {
     const { folder, command = 'server', engine = 'auto', plans = 'unlimited', env = {} } = options;
@@ -137,6 +136,11 @@ export class ServerProcess {
 
   get running(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Whether `stop` was called: its end is no accident then. */
+  get isStopping(): boolean {
+    return this.#isStopping;
   }
 
   get output(): string {
@@ -200,7 +204,7 @@ export class ServerProcess {
 
   /** SIGTERM and the end. A server that does not end is killed, and the test told. */
   async stop(): Promise<ProcessEnd> {
-    this.isStopping = true;
+    this.#isStopping = true;
     this.signal('SIGTERM');
     return this.end();
   }
