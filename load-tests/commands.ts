@@ -207,7 +207,8 @@ export const proofs: readonly Command[] = [
     takes: '3 h',
     about:
       'three servers on a folder and on S3 under load: leaves, joins, kill -9, a supervisor, pauses, cuts, S3 away',
-    settings: 'CLUSTER_ROUNDS, CLUSTER_FAULT, CLUSTER_STORE, CLUSTER_SEED, CLUSTER_LOGS',
+    settings:
+      'CLUSTER_ROUNDS, CLUSTER_FAULT, CLUSTER_STORE, CLUSTER_SEED, CLUSTER_LOGS, CLUSTER_SERVER_CORES',
     steps: [
       testStep(
         ['end-to-end/cluster'],

@@ -2,7 +2,8 @@
  * Three real servers on one folder: any of them answers for all, and data moves when one goes and comes. CLUSTER_ROUNDS sets how often each
  * of the faults of support/cluster-rounds.ts comes under load, kill -9 three times as often, CLUSTER_FAULT which of them alone (names
  * between semicolons), CLUSTER_SEED what is drawn by chance. Rounds are run on a folder and, with TIDEBASE_TEST_S3_ENV, on a bucket of a real S3 server;
- * CLUSTER_STORE names one of the two. CLUSTER_LOGS is a folder that keeps what the servers logged.
+ * CLUSTER_STORE names one of the two. CLUSTER_LOGS is a folder that keeps what the servers logged, CLUSTER_SERVER_CORES
+ * the only cores that they may run on.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -275,7 +276,8 @@ if (rounds > 0)
             const { CLUSTER_LOGS: logs } = process.env;
             const logFolder =
               logs === undefined ? null : join(logs, `${store}-${fault.replaceAll(/\W+/g, '-')}`);
-            const options = { fault, rounds: times, namespaces: 200, random, bucket, logFolder };
+            const { CLUSTER_SERVER_CORES: serverCores = null } = process.env;
+            const options = { fault, rounds: times, namespaces: 200, random, bucket, logFolder, serverCores };
             const { lost, wrong, measured, broken } = await clusterRounds(options);
 
             for (const each of measured) {

@@ -35,6 +35,8 @@ export interface RoundsOptions {
   readonly bucket: S3Bucket | null;
   /** The folder that keeps what the servers logged and when each fault came; null: none. */
   readonly logFolder: string | null;
+  /** The only cores that the servers may run on, as `taskset -c` takes them; null: all. */
+  readonly serverCores: string | null;
 }
 
 export interface RoundsReport {
@@ -64,7 +66,7 @@ const peerCutMs = 10_000;
 const storeAwayMs = 20_000;
 
 export async function clusterRounds(options: RoundsOptions): Promise<RoundsReport> {
-  const { fault, rounds, namespaces, random, bucket, logFolder } = options;
+  const { fault, rounds, namespaces, random, bucket, logFolder, serverCores } = options;
   if (logFolder !== null) mkdirSync(logFolder, { recursive: true });
   const cluster = await ServerCluster.start({
     servers: 3,
@@ -73,6 +75,7 @@ export async function clusterRounds(options: RoundsOptions): Promise<RoundsRepor
     breakable: fault === 'peer cut' ? 'peers' : faultsOfS3.includes(fault) ? 'store' : null,
     supervised: fault === 'kill -9, supervised',
     logFolder,
+    cores: serverCores,
     // What servers have that nobody sets otherwise.
     env: { TIDEBASE_COMMIT_MS: '250', TIDEBASE_ACTOR_THREADS: '' },
   });

@@ -52,6 +52,8 @@ export interface ClusterOptions {
   readonly supervised?: boolean;
   /** The folder into which each server writes what it logs; null, the default: none. */
   readonly logFolder?: string | null;
+  /** The only cores that the servers may run on, as `taskset -c` takes them; null, the default: all. */
+  readonly cores?: string | null;
 }
 
 export class ServerCluster {
@@ -65,7 +67,8 @@ export class ServerCluster {
 
   /** Starts the servers; resolves when all are active. */
   static async start(asked: ClusterOptions): Promise<ServerCluster> {
-    const { servers: count, bucket = null, breakable = null, supervised = false, logFolder = null } = asked;
+    const { servers: count, bucket = null, breakable = null, supervised = false } = asked;
+    const { logFolder = null, cores = null } = asked;
     const env = { ...(bucket === null ? {} : serverEnvOf(bucket)), ...asked.env };
     const folder = temporaryFolder();
     const ports = await freePorts(4 * count);
@@ -82,6 +85,7 @@ export class ServerCluster {
           folder: join(folder, `server-${at + 1}`),
           command: supervised ? 'serve' : 'server',
           ...(logFolder === null ? {} : { logFile: join(logFolder, `server-${at + 1}.log`) }),
+          ...(cores === null ? {} : { cores }),
           env: {
             // The same after a restart, as behind a balancer.
             TIDEBASE_PORT: String(port),

@@ -32,6 +32,8 @@ export interface ServerProcessOptions {
   readonly logFile?: string;
   /** Arguments of Node itself, such as `--import file`. */
   readonly nodeArguments?: readonly string[];
+  /** The only cores it may run on, as `taskset -c` takes them; default: all. */
+  readonly cores?: string;
 }
 
 /** Options of a server with other limits than those of protocol/limits.ts: what it waits for, it waits for as long as these say. */
@@ -97,9 +99,12 @@ export class ServerProcess {
   #isStopping = false;
 
   constructor(options: ServerProcessOptions) {
-    const { folder, command = 'server', engine = 'auto', plans = 'unlimited', env = {} } = options;
+    const { folder, command = 'server', engine = 'auto', plans = 'unlimited', env = {}, cores } = options;
     this.options = options;
-    this.#child = spawn(process.execPath, [...(options.nodeArguments ?? []), mainFile, command], {
+    const words = [process.execPath, ...(options.nodeArguments ?? []), mainFile, command];
+    // `taskset` becomes the server: its process id is the server's.
+    const [program = '', ...args] = cores === undefined ? words : ['taskset', '-c', cores, ...words];
+    this.#child = spawn(program, args, {
       env: {
         ...withoutTidebase(process.env),
         TIDEBASE_PORT: '0',
