@@ -5,7 +5,8 @@ import type { ByteSink } from '../../src/object-store/put-once.ts';
 import { documentEntryLength, documentIdBytes } from './document-batch.ts';
 import { DocumentBlockBuilder } from './document-block.ts';
 import { orderByHash } from './hash-order.ts';
-import { digestId, type IdDigestFunction, idDigestWords } from './id-digest.ts';
+import { type IdDigestFunction, idDigestWords } from './id-digest.ts';
+import { IdDigests } from './id-digests.ts';
 import { addToFilter, filterBlockCount, filterBlockOf } from './id-filter.ts';
 import {
   BlockOwner,
@@ -60,7 +61,6 @@ export interface FinishedSegment {
 
 /** Row numbers fit an Int32Array, where -1 means none. */
 const rowsMax = 0x7fff_ffff;
-const rowsInitial = 1024;
 
 /**
  * Builds one segment front to back. Order of calls: `add` per row, ascending by sequence; then, for each further
@@ -71,14 +71,12 @@ const rowsInitial = 1024;
 export class SegmentWriter {
   readonly #owner: BlockOwner;
   readonly #sink: ByteSink;
-  readonly #digest: IdDigestFunction;
   readonly #documentBlockBytes: number;
   readonly #builder = new DocumentBlockBuilder();
   readonly #blocks = new BlockList();
   readonly #indexes: readonly RowIndexWriter[];
   readonly #sections: SegmentSection[] = [];
-  /** Four words a row. */
-  #digests: Uint32Array<ArrayBuffer>;
+  readonly #ids: IdDigests;
   #hasEqualIds = false;
   #rowCount = 0;
   #minSequence = 0;
@@ -97,8 +95,8 @@ export class SegmentWriter {
     this.#owner = new BlockOwner(objectKey);
     this.#sink = sink;
     this.#indexes = options.indexes ?? [];
-    this.#digest = options.digest ?? digestId;
-    this.#digests = new Uint32Array((options.rowsExpected ?? rowsInitial) * idDigestWords);
+    const { rowsExpected, digest } = options;
+    this.#ids = new IdDigests({ rowsExpected, digest });
     this.#documentBlockBytes = options.documentBlockBytes ?? limits.documentBlockBytes;
   }
 
@@ -119,7 +117,7 @@ export class SegmentWriter {
     const length = documentEntryLength(buffer, offset);
     const full = this.#builder.rowCount > 0 && this.#builder.rawBytesWith(length) > this.#documentBlockBytes;
     const sent = full ? this.#flushBlock() : undefined;
-    this.#rememberId(documentIdBytes(buffer, offset));
+    this.#ids.add(documentIdBytes(buffer, offset));
     if (this.#rowCount === 0) this.#minSequence = sequence;
     this.#maxSequence = sequence;
     this.#builder.add(sequence, writtenAt, buffer, offset, length);
@@ -189,7 +187,7 @@ export class SegmentWriter {
       blockKinds.blockIndex,
       blockEntry,
       this.#blocks.count,
-      ({ view }, at, entry) => this.#blocks.writeEntry(view, at, entry),
+      ({ view }, first, entries) => this.#blocks.writeEntries(view, first, entries),
     );
     await this.#writeFilter();
     await this.#writeIds();
@@ -229,22 +227,16 @@ export class SegmentWriter {
     return this.#sink(chunk);
   }
 
-  #rememberId(id: Uint8Array): void {
-    const at = this.#rowCount * idDigestWords;
-    if (at === this.#digests.length) this.#digests = grown(this.#digests);
-    this.#digest(id, this.#digests, at);
-  }
-
   async #writeFilter(): Promise<void> {
     const count = filterBlockCount(this.#rowCount);
     const filter = new Uint8Array(count * filterEntry.bytes);
-    const digests = this.#digests;
+    const digests = this.#ids.all();
     for (let row = 0; row < this.#rowCount; row++) {
       const at = row * idDigestWords;
       addToFilter(filter, filterBlockOf(digests, at, count) * filterEntry.bytes, digests, at);
     }
-    await this.#writePages('filter', blockKinds.filter, filterEntry, count, ({ bytes }, at, entry) =>
-      bytes.set(filter.subarray(entry * filterEntry.bytes, (entry + 1) * filterEntry.bytes), at),
+    await this.#writePages('filter', blockKinds.filter, filterEntry, count, ({ bytes }, first, entries) =>
+      bytes.set(filter.subarray(first * filterEntry.bytes, (first + entries) * filterEntry.bytes)),
     );
   }
 
@@ -256,17 +248,12 @@ export class SegmentWriter {
   }
 
   async #writeIds(): Promise<void> {
-    const digests = this.#digests;
+    const digests = this.#ids.all();
     const order = orderByHash(digests, this.#rowCount);
-    const blockOfRow = this.#blocks.blockOfRows(this.#rowCount);
-    this.#hasEqualIds = hasEqualHashes(digests, order);
-    await this.#writePages('ids', blockKinds.ids, idEntry, this.#rowCount, ({ view }, at, entry) => {
-      const row = order[entry] as number;
-      for (let word = 0; word < idDigestWords; word++) {
-        view.setUint32(at + idEntry.digest + word * 4, digests[row * idDigestWords + word] as number);
-      }
-      view.setUint32(at + idEntry.row, row, true);
-      this.#blocks.writePlace(view, at + idEntry.offset, blockOfRow[row] as number);
+    const places = this.#blocks.placesOfRows(this.#rowCount);
+    const ids = { digests, order, places };
+    await this.#writePages('ids', blockKinds.ids, idEntry, this.#rowCount, ({ view }, first, entries) => {
+      if (writeIdEntries(view, ids, { first, end: first + entries })) this.#hasEqualIds = true;
     });
   }
 
@@ -276,13 +263,13 @@ export class SegmentWriter {
     kind: number,
     entry: { readonly bytes: number; readonly perPage: number },
     count: number,
-    write: (page: ViewedBytes, at: number, entry: number) => void,
+    write: (page: ViewedBytes, first: number, entries: number) => void,
   ): Promise<void> {
     await this.beginSection(name);
     for (let first = 0; first < count; first += entry.perPage) {
       const inPage = Math.min(entry.perPage, count - first);
       const page = viewed(Buffer.allocUnsafe(inPage * entry.bytes));
-      for (let i = 0; i < inPage; i++) write(page, i * entry.bytes, first + i);
+      write(page, first, inPage);
       await this.appendBlock(kind, page.bytes, { compress: false });
     }
     this.endSection({ entryCount: count, pageBytes: pageBytesOf(entry) });
@@ -309,44 +296,81 @@ class BlockList {
     this.#rows.push(row);
   }
 
-  writeEntry(page: DataView, at: number, index: number): void {
-    const row = this.#rows[index] as BlockRow;
-    page.setUint32(at + blockEntry.firstRow, row.firstRow, true);
-    page.setUint32(at + blockEntry.rowCount, row.rowCount, true);
-    page.setFloat64(at + blockEntry.firstSequence, row.firstSequence, true);
-    this.writePlace(page, at + blockEntry.offset, index);
+  /** Writes the entries of `count` blocks, from the one of number `first` on, to a page of the index. */
+  writeEntries(page: DataView, first: number, count: number): void {
+    for (const [index, row] of this.#rows.slice(first, first + count).entries()) {
+      const at = index * blockEntry.bytes;
+      const [low, high] = halvesOf(row.offset);
+      page.setUint32(at + blockEntry.firstRow, row.firstRow, true);
+      page.setUint32(at + blockEntry.rowCount, row.rowCount, true);
+      page.setFloat64(at + blockEntry.firstSequence, row.firstSequence, true);
+      page.setUint32(at + blockEntry.offset, low, true);
+      page.setUint16(at + blockEntry.offset + 4, high, true);
+      page.setUint32(at + blockEntry.length, row.length, true);
+    }
   }
 
-  /** u48 offset and u32 length, as both indexes hold them. */
-  writePlace(page: DataView, at: number, index: number): void {
-    const { offset, length } = this.#rows[index] as BlockRow;
-    const high = Math.floor(offset / 2 ** 32);
-    page.setUint32(at, offset - high * 2 ** 32, true);
-    page.setUint16(at + 4, high, true);
-    page.setUint32(at + 6, length, true);
-  }
-
-  blockOfRows(rowCount: number): Uint32Array {
-    const blockOfRow = new Uint32Array(rowCount);
-    this.#rows.forEach((row, index) => {
-      blockOfRow.fill(index, row.firstRow, row.firstRow + row.rowCount);
-    });
-    return blockOfRow;
+  placesOfRows(rowCount: number): RowPlaces {
+    const count = this.#rows.length;
+    const places = {
+      blockOfRow: new Uint32Array(rowCount),
+      low: new Uint32Array(count),
+      high: new Uint16Array(count),
+      length: new Uint32Array(count),
+    };
+    for (const [index, { firstRow, rowCount: rows, offset, length }] of this.#rows.entries()) {
+      places.blockOfRow.fill(index, firstRow, firstRow + rows);
+      [places.low[index], places.high[index]] = halvesOf(offset);
+      places.length[index] = length;
+    }
+    return places;
   }
 }
 
-/** `order`: places of the digests by rising hash. */
-function hasEqualHashes(digests: Uint32Array, order: Uint32Array): boolean {
-  for (let at = 1; at < order.length; at++) {
-    const before = (order[at - 1] as number) * idDigestWords;
-    const place = (order[at] as number) * idDigestWords;
-    if (digests[before] === digests[place] && digests[before + 1] === digests[place + 1]) return true;
-  }
-  return false;
+/** Where the block of each row lies, by its number. */
+interface RowPlaces {
+  readonly blockOfRow: Uint32Array;
+  /** Each block's offset in the object, as the lower 32 bits and the upper 16, and its length. */
+  readonly low: Uint32Array;
+  readonly high: Uint16Array;
+  readonly length: Uint32Array;
 }
 
-function grown(array: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
-  const larger = new Uint32Array(Math.max(rowsInitial, array.length * 2));
-  larger.set(array);
-  return larger;
+function halvesOf(offset: number): readonly [number, number] {
+  const high = Math.floor(offset / 2 ** 32);
+  return [offset - high * 2 ** 32, high];
+}
+
+interface IdRows {
+  /** Four words a row. */
+  readonly digests: Uint32Array;
+  /** The rows by rising hash. */
+  readonly order: Uint32Array;
+  readonly places: RowPlaces;
+}
+
+/** Writes a page of entries; answers whether one of them has the hash of the one before it. Hot: once a row. */
+function writeIdEntries(
+  page: DataView,
+  { digests, order, places }: IdRows,
+  { first, end }: { readonly first: number; readonly end: number },
+): boolean {
+  const { blockOfRow, low, high, length } = places;
+  let areEqual = false;
+  let before = (order[Math.max(0, first - 1)] as number) * idDigestWords;
+  for (let entry = first, at = 0; entry < end; entry++, at += idEntry.bytes) {
+    const row = order[entry] as number;
+    const digest = row * idDigestWords;
+    const isEqual = digests[digest] === digests[before] && digests[digest + 1] === digests[before + 1];
+    areEqual ||= isEqual && entry > 0;
+    before = digest;
+    for (let word = 0; word < idDigestWords; word++)
+      page.setUint32(at + idEntry.digest + word * 4, digests[digest + word] as number);
+    const block = blockOfRow[row] as number;
+    page.setUint32(at + idEntry.row, row, true);
+    page.setUint32(at + idEntry.offset, low[block] as number, true);
+    page.setUint16(at + idEntry.offset + 4, high[block] as number, true);
+    page.setUint32(at + idEntry.length, length[block] as number, true);
+  }
+  return areEqual;
 }

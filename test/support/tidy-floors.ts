@@ -114,6 +114,7 @@ export const entries: Entries = new Map([
   [`${assembly}/find-rows.ts`, 'kernel, named by the build in package.json'],
   [`${assembly}/frame-numbers.ts`, 'kernel, named by the build in package.json'],
   [`${assembly}/pair-table.ts`, 'kernel, named by the build in package.json'],
+  [`${assembly}/sha256.ts`, 'kernel, named by the build in package.json'],
   [`${assembly}/find-piece.ts`, 'imported by find-rows.ts, without an ending as AssemblyScript wants it'],
   ['actors/worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/log/log-worker.ts', 'thread, named in src/router/worker-pool.ts'],
