@@ -4,6 +4,7 @@
  */
 import { billingLimits } from './billing-limits.ts';
 import { clusterLimits } from './cluster-limits.ts';
+import { importLimits } from './import-limits.ts';
 import { peerLimits } from './peer-limits.ts';
 import { transferLimits } from './transfer-limits.ts';
 
@@ -96,46 +97,13 @@ export const limits = {
   sqlMemoryBytesMax: 256 * MiB,
   /** `contains` and the like in one SQL statement: each is a search of its own. */
   sqlTextPredicatesMax: 8,
-  /** Service: bytes of a file that is imported, and its rows. */
-  importBodyBytesMax: 2_000_000_000,
-  importRowsMax: 1_000_000,
-  /** Bytes of all documents that an import makes: a file of some megabytes may name one long text in each of its rows. */
-  importDocumentsBytesMax: 16_000_000_000,
-  /**
-   * How many bytes of a packed import may come of each byte that has come, beyond a slack: a table of repeated rows hardly shrinks to less
-   * than a thousandth, and what does is made to fill a disk.
-   */
-  importUnpackedMost: 1_000,
-  importUnpackedSlackBytes: MiB,
-  /** Columns of a file that is imported: a chunk has columns for fewer keys than that. */
-  importColumnsMax: 1_024,
-  /** Bytes of one row of a file: a text of 2 MB whose bytes are escaped, four each. A longer row has a quote that is never closed, or the file has no rows. A reader holds two. */
-  importRowBytesMax: 8 * MiB,
-  /** Files that are received or imported at once on a server, shared by owner: each has 8 MB that wait for the disk. */
-  importsAtOnceMax: 32,
-  /** Bytes of the disk that received files take together: two of the largest, and as many small ones. */
-  receivedBytesMax: 8_000_000_000,
-  /** Bytes of the disk that received files leave free for everything else. */
-  diskFreeBytesMin: 1_000_000_000,
-  /** How many times smaller than its file a segment can be, indexes included: a file that is larger than so many times what is left of a quota can't fit. */
-  importPackedMost: 20,
+  ...importLimits,
   /** How long a file waits for a place, and a body or a file for the room that it takes, before it is refused. */
   roomWaitMs: 10_000,
-  /**
-   * No import begins above this sequence. Each leaves a gap of 2^33, so a namespace takes some 500,000 of them; as many sequences are
-   * left above it for writes, within the 2^53 that are exact.
-   */
-  importSequenceMax: 2 ** 52,
   /** Branches of one namespace and links that stay at one of its versions: its manifest lists them, with some 150 bytes each. */
   pinsMax: 1_000,
   /** Keys of one namespace that hold dates or times: its manifest lists them. */
   temporalKeysMax: 4_096,
-  /** How long an import may take once its file was received: 2 GB at 10 MB a second, and the imports before it. */
-  importDeadlineMs: 900_000,
-  /** Bytes of a Parquet file that are checked before anything is decoded: its footer, one page unpacked, and all pages unpacked. */
-  parquetFooterBytesMax: 4 * MiB,
-  parquetPageBytesMax: 64 * MiB,
-  parquetRawBytesMax: 8_000_000_000,
   /** Nesting of any JSON that we read: deeper input costs stack, no document needs it. */
   jsonDepthMax: 32,
   /** JSON values of one body: a filter of 64 KB has 32,000, a vector 2,048. Making so many takes some milliseconds. */
@@ -370,8 +338,6 @@ export const limits = {
   laneRestMsMax: 400,
   /** How long a stop waits for a call of native code that may not be ended in its middle: a thousand vectors of 4,096 numbers take a second or two. */
   laneEndMs: 10_000,
-  /** Files that are imported at once: each takes two threads and some 200 MB; an owner has one of them. */
-  importsRunningMax: 2,
   /** Bytes of one graph in memory while it is built, and on the local disk; a segment of more vectors has several graphs. */
   graphBytesMax: 512 * MiB,
   /** A replaced segment is kept this long for reads that began before; the longest query takes 30 s. */

@@ -237,6 +237,7 @@ export type ComputeLaneName =
   | 'embed'
   | 'model'
   | 'import'
+  | 'importHelp'
   | 'importBuild';
 
 /** Who pays for a task of a lane, and until when it is worth beginning. */

@@ -112,6 +112,7 @@ export interface Lanes {
   readonly embed: ComputeLane;
   readonly model: ComputeLane;
   readonly import: ComputeLane;
+  readonly importHelp: ComputeLane;
   readonly importBuild: ComputeLane;
   readonly hash: ComputeLane;
 }
@@ -196,8 +197,9 @@ export function computeLanes(
     }),
     embed: lane(0, 1, { ...embeddings, tasksPerThread: 2 * limits.embeddingsInFlightMax }),
     model: lane(backgroundSteps.model, 1, { ...embeddings, endsBetweenTasks: true }),
-    // A file is read by one thread, and another makes its segment.
+    // A file is read by one thread, by a second one where that is idle, and another makes its segment.
     import: lane(backgroundSteps.import, limits.importsRunningMax),
+    importHelp: lane(backgroundSteps.import, 1, computeThreads < 2 ? { queueMax: 0 } : {}),
     importBuild: lane(backgroundSteps.import, limits.importsRunningMax),
     hash: new ComputeLane({
       pool: new TaskPool({

@@ -48,6 +48,18 @@ const membersMax = Math.ceil(limits.documentMetaBytesMax / 5);
 
 const noKey = keysMax;
 
+/** How many rows of so many keys a chunk takes, whatever their strings are. */
+export function rowsOfChunk(keys: number): number {
+  return Math.min(chunkRowsMax, Math.floor((entriesMax - membersMax) / Math.max(1, keys)));
+}
+
+/** Rows whose values were added to columns: as many, their new strings of so many bytes together. */
+export interface AddedRows {
+  readonly rows: number;
+  readonly values: number;
+  readonly stringBytes: number;
+}
+
 export interface ChunkColumn extends EncodedColumn {
   readonly key: string;
 }
@@ -144,7 +156,12 @@ export class ChunkBuilder {
 
   /** After the values of a row were added to the columns of their keys: as many, their new strings of so many bytes together. */
   endRow(values: number, stringBytes: number): void {
-    this.#rowCount++;
+    this.endRows({ rows: 1, values, stringBytes });
+  }
+
+  /** As `endRow`, after the values of some rows. */
+  endRows({ rows, values, stringBytes }: AddedRows): void {
+    this.#rowCount += rows;
     this.#entryCount += values;
     this.#stringBytes += stringBytes;
   }

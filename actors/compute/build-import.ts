@@ -4,8 +4,9 @@ import { assert } from '../../src/base/assert.ts';
 import { randomHex, systemRandom } from '../../src/base/random.ts';
 import { type ByteSink, streamOnce } from '../../src/object-store/put-once.ts';
 import { ChunksWriter } from '../columns/columns-writer.ts';
-import type { ImportedRows } from '../import/import-csv.ts';
-import { receivedParts } from '../import/import-messages.ts';
+import { OfAnotherKind } from '../import/import-error.ts';
+import { PartsReceiver } from '../import/import-messages.ts';
+import type { ImportedRows } from '../import/import-rows.ts';
 import { compressFast } from '../storage/compress.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
 import { type FinishedSegment, SegmentWriter } from '../storage/segment-writer.ts';
@@ -17,29 +18,35 @@ import type { BuildImportTask, BuiltImport, GraphComponents } from './lanes.ts';
 /**
  * Entries and columns of an imported file → one segment, in the store under a name that nobody knows yet. It is a file of this disk
  * first: a file that turns out to be wrong leaves nothing in the store, and an upload can be tried again. When all rows are there, and
- * nothing is wrong with them, the upload begins, while the segment's indexes are still made.
+ * nothing is wrong with them, the upload begins, while the segment's indexes are still made. Null: kinds of columns have to be inferred
+ * from all rows, and nothing is stored.
  */
 export async function buildImport(
   { store, clock, scratchFolder }: GraphComponents,
   task: BuildImportTask,
-): Promise<BuiltImport> {
+): Promise<BuiltImport | null> {
   // Somebody waits for it; a merge packs it better later.
   compressFast();
+  // Who listens late does not hear that a reader has closed.
+  const receiver = new PartsReceiver(task.parts);
   const path = join(scratchFolder, `segment-${randomHex(systemRandom, 8)}`);
   let file: FileHandle | null = null;
   try {
     await mkdir(scratchFolder, { recursive: true });
     const opened = await open(path, 'wx+');
     file = opened;
-    const { segment, imported } = await writeRows(opened, task);
+    const { segment, imported } = await writeRows(opened, task, receiver);
     const uploading = streamOnce(store, clock, task.key, (sink) => segment.copyTo(sink));
     const [finished, uploaded] = await Promise.allSettled([segment.finish(), uploading]);
     if (finished.status === 'rejected') throw finished.reason;
     if (uploaded.status === 'rejected') throw uploaded.reason;
     return { ...finished.value, ...imported };
+  } catch (error) {
+    if (error instanceof OfAnotherKind) return null;
+    throw error;
   } finally {
     // Whoever reads the file hears of it.
-    task.parts.close();
+    for (const port of task.parts) port.close();
     await file?.close();
     await rm(path, { force: true });
   }
@@ -48,27 +55,16 @@ export async function buildImport(
 async function writeRows(
   file: FileHandle,
   task: BuildImportTask,
+  receiver: PartsReceiver,
 ): Promise<{ readonly segment: Segment; readonly imported: ImportedRows }> {
-  let work = new Segment(file, task);
-  for await (const part of receivedParts(task.parts)) {
-    switch (part.kind) {
-      case 'rows':
-        await work.addRows(part.bytes, part.rowCount);
-        break;
-      case 'chunk':
-        work.chunks.add({ ...part, everyKey: () => part.everyKey });
-        break;
-      case 'restart':
-        await file.truncate(0);
-        work = new Segment(file, task);
-        break;
-      case 'end':
-        return { segment: work, imported: part.imported };
-      case 'failed':
-        break;
-    }
+  const segment = new Segment(file, task);
+  const parts = receiver.parts();
+  for (;;) {
+    const { done, value } = await parts.next();
+    if (done) return { segment, imported: value };
+    if (value.kind === 'rows') await segment.addRows(value.bytes, value.rowCount);
+    else segment.chunks.add({ ...value, everyKey: () => value.everyKey });
   }
-  throw new Error('the file ended without an end');
 }
 
 class Segment {

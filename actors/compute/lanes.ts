@@ -8,8 +8,8 @@ import type { LaneClaim } from '../../protocol/worker-tasks.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { EmbedByProviderTask, Embedded, EmbedHereTask } from '../embedding/embed-request.ts';
-import type { ImportedRows } from '../import/import-csv.ts';
 import type { ImportQuestion } from '../import/import-request.ts';
+import type { ImportedRows, ImportRequest } from '../import/import-rows.ts';
 import type { FindRowsElsewhere, FindRowsTask } from '../search/find-rows-task.ts';
 import type { ParsedBody, WriteKind } from '../storage/parse-write.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
@@ -85,27 +85,34 @@ export interface BuiltGraph {
   readonly path: string;
 }
 
-/** A received file's rows, for whoever has the other end of `parts`. */
-export interface ReadImportTask extends ImportQuestion {
+/** Rows of a received file, for whoever has the other end of `parts`: those of ranges that no other reader of the file takes. */
+export interface ReadImportTask
+  extends ImportQuestion,
+    Pick<ImportRequest, 'dims' | 'looksAtAll' | 'rangeRows' | 'rowByRow'> {
   readonly task: 'read-import';
   readonly path: string;
-  /** How long the namespace's vectors are; null where it is new. */
-  readonly dims: number | null;
+  /** The shared memory of FileRanges, which all readers of the file have. */
+  readonly ranges: SharedArrayBuffer;
   readonly parts: MessagePort;
-  /** Hears that this import's turn has come. */
-  readonly begun: MessagePort;
+  /** Hears that this import's turn has come; null for who helps the first reader. */
+  readonly begun: MessagePort | null;
 }
 
-/** Both halves of an import. */
-export type ImportFileTask = Omit<ReadImportTask, 'task' | 'parts' | 'begun'> &
-  Omit<BuildImportTask, 'task' | 'parts'>;
+/** A whole import: what its readers and the builder of its segment are told. */
+export type ImportFileTask = Pick<BuildImportTask, 'key' | 'firstSequence' | 'writtenAt'> &
+  Pick<ReadImportTask, 'path' | 'dims'> &
+  ImportQuestion & {
+    /** How long the file is. */
+    readonly bytes: number;
+  };
 
 export interface BuildImportTask {
   readonly task: 'build-import';
   readonly key: string;
   readonly firstSequence: number;
   readonly writtenAt: number;
-  readonly parts: MessagePort;
+  /** Ports of the first reader, and of those that may help it. */
+  readonly parts: readonly [MessagePort, ...MessagePort[]];
 }
 
 export interface BuiltImport extends StoredSegment, ImportedRows {

@@ -1,4 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
+import { FileRanges } from '../import/file-ranges.ts';
 import { importCsv } from '../import/import-csv.ts';
 import { PartsRefused, PartsSender } from '../import/import-messages.ts';
 import { importNdjson } from '../import/import-ndjson.ts';
@@ -8,23 +9,35 @@ import type { ReadImportTask } from './lanes.ts';
 const readers = { csv: importCsv, ndjson: importNdjson, parquet: importParquet } as const;
 
 /**
- * A received file → entries and columns, which another thread makes a segment of. What is wrong with the file is told to that
+ * Rows of a received file → entries and columns, which another thread makes a segment of. What is wrong with the file is told to that
  * thread, whose task is the one that fails.
  */
 export async function readImport(task: ReadImportTask): Promise<void> {
-  const sender = new PartsSender(task.parts);
-  // There is one such thread, and it is this import's turn: now the other thread may wait for parts.
-  task.begun.postMessage('begun');
-  task.begun.close();
+  const { parts, begun } = task;
+  const sender = new PartsSender(parts);
+  // There are few such threads, and it is this import's turn: now the other thread may wait for parts.
+  begun?.postMessage('begun');
+  begun?.close();
+  const ranges = new FileRanges(task.ranges);
+  const helps = begun === null;
   let file: FileHandle | null = null;
   try {
+    if (helps && ranges.isOver) return;
     file = await open(task.path, 'r');
     const { size } = await file.stat();
-    await sender.end(await readers[task.format]({ ...task, file, size }, sender));
+    const read = await readers[task.format]({ ...task, ranges, helps, file, size }, sender);
+    // Of help that came too late nobody hears.
+    if (!helps || sender.hasBegun) await sender.end(read, ranges.count);
   } catch (error) {
+    // Others need not read what nobody will want.
+    if (sender.hasBegun) ranges.end();
     if (!(error instanceof PartsRefused)) sender.fail(error);
   } finally {
     await file?.close();
-    await sender.closed();
+    if (!helps) await sender.closed();
+    else {
+      await sender.taken();
+      parts.close();
+    }
   }
 }

@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
 import { apiErrorFromWire } from '../../protocol/messages.ts';
 import type { ComputeLaneName, LaneClaim, LanesControl } from '../../protocol/worker-tasks.ts';
 import { moved, wrapControl } from '../../src/base/control.ts';
@@ -8,6 +7,7 @@ import type { Embedded } from '../embedding/embed-request.ts';
 import type { RowsAnswer } from '../search/find-rows-task.ts';
 import type { ParsedBody } from '../storage/parse-write.ts';
 import type { MatchAnswer } from '../text/match-task.ts';
+import { type ImportThreads, importByThreads } from './import-by-threads.ts';
 import type {
   BuiltGraph,
   BuiltImport,
@@ -41,24 +41,17 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
     mergeSegments: (task, claim) => run<BuiltSegment | null>('merge', task, claim),
     buildGraphs: (task, claim) => run<BuiltGraph[]>('graph', task, claim),
     embed: (task, claim) => run<Embedded>(task.task === 'embed-here' ? 'model' : 'embed', task, claim),
-    async importFile({ key, firstSequence, writtenAt, ...file }, claim) {
-      const parts = new MessageChannel();
-      const begun = new MessageChannel();
-      const hasBegun = once(begun.port1, 'message');
-      const reading = run<void>(
-        'import',
-        { task: 'read-import', ...file, parts: parts.port1, begun: begun.port2 },
-        claim,
-        [parts.port1, begun.port2],
-      );
-      // A reading that never begins ends both.
-      await Promise.race([hasBegun, reading]);
-      const building = { task: 'build-import', key, firstSequence, writtenAt, parts: parts.port2 } as const;
-      const [built] = await Promise.all([
-        run<BuiltImport>('importBuild', building, claim, [parts.port2]),
-        reading,
-      ]);
-      return built;
+    importFile(task, claim) {
+      const threads: ImportThreads = {
+        // What was begun is not too late when it has to be done once more.
+        read: (reading, ports) =>
+          run<void>('import', reading, reading.looksAtAll ? { ...claim, deadlineAt: null } : claim, [
+            ...ports,
+          ]),
+        help: (reading, ports) => run<void>('importHelp', reading, claim, [...ports]),
+        build: (building, ports) => run<BuiltImport | null>('importBuild', building, claim, [...ports]),
+      };
+      return importByThreads(threads, task);
     },
     replacedRows: (task, claim) => run<ReplacedRows>('build', task, claim),
     match: (task, claim) => run<MatchAnswer>('match', task, claim, [task.text.buffer as ArrayBuffer]),

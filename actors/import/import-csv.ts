@@ -1,75 +1,51 @@
-import type { FileHandle } from 'node:fs/promises';
 import { limits } from '../../protocol/limits.ts';
 import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
 import { columnKeyBytesMax } from '../columns/chunk-builder.ts';
 import { dateOf, noTemporal, timeOf } from '../columns/temporal.ts';
 import { type ChosenFields, chooseFields } from './chosen-fields.ts';
 import { CsvRow, CsvSyntaxError, fieldForms } from './csv-rows.ts';
-import { FileWindow } from './file-window.ts';
-import { quoted, wrongFile, wrongRow, wrongValue } from './import-error.ts';
-import type { ImportQuestion } from './import-request.ts';
+import { FileWindow, textStartOf } from './file-window.ts';
+import { OfAnotherKind, quoted, wrongFile, wrongRow, wrongValue } from './import-error.ts';
+import type { ImportRequest, ReadRows } from './import-rows.ts';
 import { escapedBytesMax } from './json-bytes.ts';
+import { PlainCsv, plainRowBytesMax, type RowsAtHand } from './plain-csv.ts';
+import { RangeEnds } from './range-ends.ts';
+import type { RowSink } from './row-sink.ts';
 import { RowVectors } from './row-vectors.ts';
-import { type RowSink, RowWriter } from './row-writer.ts';
+import { RowWriter } from './row-writer.ts';
 import { type DefinedColumn, parseTableDefinition } from './table-definition.ts';
 import { boolOf, type ColumnKind, isFloat, kindOf, widerKind } from './value-kind.ts';
 
-export interface ImportRequest extends Omit<ImportQuestion, 'format'> {
-  readonly file: FileHandle;
-  /** How long the file is, in bytes. */
-  readonly size: number;
-  /** How long the namespace's vectors are; null where it is new. */
-  readonly dims: number | null;
-}
-
-export interface RestartingSink extends RowSink {
-  /** What came so far is void. */
-  restart(): Promise<void>;
-}
-
-export interface ImportedRows {
-  readonly rowCount: number;
-  /** Columns of dates or times, and columns whose strings are neither, whatever they look like. */
-  readonly temporalKeys: readonly string[];
-  readonly textKeys: readonly string[];
-  /** Rows whose meta leaves out some of the columns that are their text. */
-  readonly textOnly: number;
-  /** Numbers of each vector; 0 without any. */
-  readonly dims: number;
-}
-
 /**
- * A CSV file → rows.
+ * A CSV file → the rows of those of its ranges that this thread takes.
  *
- * 1. The columns: of the table definition, or of the header. Kinds that nobody defined are inferred from the first rows.
- * 2. All rows. A value that is not of its column's inferred kind ends the pass: then all values are looked at, and the rows come
- *    once more, to a sink that has forgotten the first ones. So a column's kind is always that of all of its values.
+ * 1. The columns: of the table definition, or of the header. Kinds that nobody defined are inferred from the first rows; where a value is not of
+ *    its column's kind, the reading ends with `OfAnotherKind`. The next one has `looksAtAll`, and infers them from all rows. So a
+ *    column's kind is always that of all of its values.
+ * 2. The rows.
  */
-export async function importCsv(request: ImportRequest, sink: RestartingSink): Promise<ImportedRows> {
+export async function importCsv(request: ImportRequest, sink: RowSink): Promise<ReadRows> {
   const reading = await openCsv(request);
-  try {
-    return await importRows(request, reading, sink);
-  } catch (error) {
-    if (!(error instanceof OfAnotherKind)) throw error;
-    await sink.restart();
-    return importRows(request, { ...reading, columns: await inferAll(request, reading) }, sink);
-  }
+  const columns = request.looksAtAll ? await inferAll(request, reading) : reading.columns;
+  return importRows(request, { ...reading, columns }, sink);
 }
-
-/** A value is not of its column's inferred kind. */
-class OfAnotherKind extends Error {}
 
 interface Reading {
   readonly columns: readonly DefinedColumn[];
   readonly fields: ChosenFields;
   readonly isDefined: boolean;
   readonly hasHeader: boolean;
+  /** Where in the file the first row begins that is no header. */
+  readonly start: number;
 }
 
 async function openCsv(request: ImportRequest): Promise<Reading> {
   const defined = request.schema === null ? null : parseTableDefinition(request.schema);
   const rows = new CsvReader(request);
+  const textStart = await textStartOf(request.file);
+  rows.begin({ start: textStart, end: request.size }, 0);
   if (!(await rows.next())) throw wrongFile('it is empty');
+  const start = rows.filePosition;
   const header = rows.strings();
   if (defined !== null) {
     const isHeader = header.length === defined.length && defined.every(({ name }, at) => name === header[at]);
@@ -77,12 +53,18 @@ async function openCsv(request: ImportRequest): Promise<Reading> {
       defined.map(({ name }) => name),
       request,
     );
-    return { columns: defined, fields, isDefined: true, hasHeader: isHeader };
+    return {
+      columns: defined,
+      fields,
+      isDefined: true,
+      hasHeader: isHeader,
+      start: isHeader ? start : textStart,
+    };
   }
   const names = columnNames(header);
   const fields = chooseFields(names, request);
   const columns = await inferred(rows, { names, fields }, sampleRows);
-  return { columns, fields, isDefined: false, hasHeader: true };
+  return { columns, fields, isDefined: false, hasHeader: true, start };
 }
 
 /** Kinds are inferred from so many rows first. */
@@ -104,10 +86,10 @@ function columnNames(header: readonly string[]): string[] {
 
 async function inferAll(
   request: ImportRequest,
-  { columns, fields, hasHeader }: Reading,
+  { columns, fields, hasHeader, start }: Reading,
 ): Promise<DefinedColumn[]> {
   const rows = new CsvReader(request);
-  if (hasHeader) await rows.next();
+  rows.begin({ start, end: request.size }, hasHeader ? 1 : 0);
   const names = columns.map(({ name }) => name);
   return inferred(rows, { names, fields }, Number.POSITIVE_INFINITY);
 }
@@ -130,18 +112,23 @@ async function inferred(
   return names.map((name, at) => ({ name, kind: kinds[at] ?? 'text' }));
 }
 
-async function importRows(request: ImportRequest, reading: Reading, sink: RowSink): Promise<ImportedRows> {
-  const { columns, fields, isDefined, hasHeader } = reading;
+/** Shorter files are read before the memory of a kernel is made. */
+const kernelBytesMin = 256 * 1024;
+
+async function importRows(request: ImportRequest, reading: Reading, sink: RowSink): Promise<ReadRows> {
+  const { columns, fields, isDefined, hasHeader, start } = reading;
   const { id: idField, meta } = fields;
+  const { ranges } = request;
   const kept = meta.map((field) => columns[field] as DefinedColumn);
-  const rows = new CsvReader(request);
-  if (hasHeader) await rows.next();
+  const vectors = fields.vector === null ? null : new RowVectors(request.vector ?? '', request.dims);
+  const isPlain = vectors === null && !(request.rowByRow ?? request.size < kernelBytesMin);
+  const plain = isPlain ? PlainCsv.for(kept, fields, columns.length) : null;
+  const rows = new CsvReader(request, plain?.source);
   const writer = new RowWriter(
     kept.map(({ name }) => name),
     sink,
-    { textFields: fields.metaText },
+    { textFields: fields.metaText, ranges },
   );
-  const vectors = fields.vector === null ? null : new RowVectors(request.vector ?? '', request.dims);
   const values = kept.map(({ kind }) => valueWriters[kind]);
   const openKept = (column: number) => rows.open(meta[column] as number);
   const writeValue = (column: number) => {
@@ -149,9 +136,21 @@ async function importRows(request: ImportRequest, reading: Reading, sink: RowSin
     writeOtherwise(writer, column, rows, { isDefined, column: kept[column] as DefinedColumn });
   };
   const rawBytes = (column: number) => (openKept(column) ? rows.end - rows.start : 0);
+  const ends = new RangeEnds(request, { form: 'csv', rowsMax: request.rangeRows ?? writer.rowsMax });
   for (;;) {
+    if (plain !== null) {
+      if (writer.needsRoom(plainRowBytesMax)) await writer.handOver(plainRowBytesMax);
+      if (plain.write(rows, writer) > 0) continue;
+    }
     const isRow = rows.nextHere() ?? (await rows.next());
-    if (!isRow) break;
+    if (!isRow) {
+      await writer.end();
+      const range = ranges.take(start, (from) => ends.find(from.start));
+      if (range === null) break;
+      await writer.begin(range);
+      rows.begin(range, range.firstRow + (hasHeader ? 1 : 0));
+      continue;
+    }
     if (rows.row.count !== columns.length)
       throw wrongRow(writer.row, countsDiffer(rows.row.count, columns.length));
     if (writer.needsRoom(rows.bytes)) await writer.handOver(rows.bytes);
@@ -174,16 +173,14 @@ async function importRows(request: ImportRequest, reading: Reading, sink: RowSin
     }
     writer.endRow();
   }
-  await writer.end();
-  const { rowCount } = writer;
-  if (rowCount === 0) throw wrongFile('it has no rows');
   const isTemporal = ({ kind }: DefinedColumn) => kind === 'date' || kind === 'time';
   return {
-    rowCount,
+    rowCount: writer.rowCount,
     temporalKeys: kept.filter(isTemporal).map(({ name }) => name),
     textKeys: kept.filter(({ kind }) => kind === 'text').map(({ name }) => name),
     textOnly: writer.textOnly,
     dims: vectors?.dims ?? 0,
+    unseen: [],
   };
 }
 
@@ -303,7 +300,7 @@ function notOfKind({ source, start, end }: CsvReader, kind: ColumnKind): string 
 }
 
 /** Reads one row after the other, and gives one of its fields at a time as plain bytes. */
-class CsvReader {
+class CsvReader implements RowsAtHand {
   readonly row = new CsvRow();
   readonly #window: FileWindow;
   readonly #scratch = viewed(Buffer.alloc(limits.importRowBytesMax));
@@ -317,8 +314,33 @@ class CsvReader {
   start = 0;
   end = 0;
 
-  constructor({ file, size }: ImportRequest) {
-    this.#window = new FileWindow(file, size);
+  /** `memory`: where the window's bytes lie, if anywhere. */
+  constructor({ file }: ImportRequest, memory?: ViewedBytes) {
+    this.#window = new FileWindow(file, memory);
+  }
+
+  /** Begins with the rows that lie in the file from `start` to `end`, after so many others. Before it there are none. */
+  begin(place: { readonly start: number; readonly end: number }, rowsBefore: number): void {
+    this.#window.open(place);
+    this.#rowsRead = rowsBefore;
+  }
+
+  get position(): number {
+    return this.#window.position;
+  }
+
+  get windowEnd(): number {
+    return this.#window.end;
+  }
+
+  skip(rows: number, position: number): void {
+    this.#rowsRead += rows;
+    this.#window.position = position;
+  }
+
+  /** Where in the file the next row begins. */
+  get filePosition(): number {
+    return this.#window.filePosition;
   }
 
   /** Whether there was a further row; null where the file must be read for it. */

@@ -29,3 +29,8 @@ export function quoted(text: string): string {
 export function tooMuch(problem: string): ApiError {
   return new ApiError('too_large', `nothing was imported: ${problem}`, { fields: { file: problem } });
 }
+
+/** A value is not of the kind that was inferred from the first rows for its column: the file has to be read anew, with a look at all values before. */
+export class OfAnotherKind extends Error {
+  override name = 'OfAnotherKind';
+}

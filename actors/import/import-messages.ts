@@ -1,20 +1,29 @@
 /**
- * From the thread that reads a file to the one that makes its segment: entries and columns, which are moved, not copied. The
- * reader is a few parts ahead at most: each part that was taken is a credit for another, and the memory of its entries comes back.
+ * From the threads that read a file to the one that makes its segment: entries and columns, which are moved, not copied. Each reader is a
+ * few parts ahead at most: each part that was taken is a credit for another, and the memory of its entries comes back.
  */
 import type { MessagePort } from 'node:worker_threads';
 import { ApiError } from '../../protocol/errors.ts';
 import { type ApiErrorWire, apiErrorFromWire, apiErrorToWire } from '../../protocol/messages.ts';
+import { unreachable } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
-import type { ImportedRows, RestartingSink } from './import-csv.ts';
-import { batchBytes, type ColumnsChunk, type RowsBatch } from './row-writer.ts';
+import { OfAnotherKind } from './import-error.ts';
+import { type ImportedRows, joinRows, type ReadRows } from './import-rows.ts';
+import { batchBytes, type ColumnsChunk, type RowSink, type RowsBatch } from './row-sink.ts';
 
+/** Entries of rows, one after the other, or the columns of rows. */
 export type ImportPart =
   | { readonly kind: 'rows'; readonly bytes: Uint8Array<ArrayBuffer>; readonly rowCount: number }
-  | ({ readonly kind: 'chunk' } & ColumnsChunk)
-  /** Begins anew: all parts before it are void. */
-  | { readonly kind: 'restart' }
-  | { readonly kind: 'end'; readonly imported: ImportedRows }
+  | ({ readonly kind: 'chunk' } & ColumnsChunk);
+
+type ReaderMessage =
+  | ImportPart
+  /** What comes next is of this range. */
+  | { readonly kind: 'range'; readonly number: number }
+  /** There is no other range; so many there were, of all readers. */
+  | { readonly kind: 'end'; readonly read: ReadRows; readonly rangeCount: number }
+  /** A value is not of its column's kind. */
+  | { readonly kind: 'again' }
   | { readonly kind: 'failed'; readonly error: ApiErrorWire };
 
 interface PartTaken {
@@ -25,12 +34,13 @@ interface PartTaken {
 /** 2 MB each, and a chunk's columns now and then. */
 const partsAheadMax = 8;
 
-/** The reader's end. */
-export class PartsSender implements RestartingSink {
+/** A reader's end. */
+export class PartsSender implements RowSink {
   readonly #port: MessagePort;
   readonly #spare: ArrayBuffer[] = [];
   #ahead = 0;
   #wake = () => {};
+  #hasBegun = false;
   #isOver = false;
 
   constructor(port: MessagePort) {
@@ -40,7 +50,7 @@ export class PartsSender implements RestartingSink {
       this.#ahead--;
       this.#wake();
     });
-    // The other thread has failed, and says so to who asked for it.
+    // The other thread has all that it wants, or has failed, and says so to who asked for it.
     port.on('close', () => {
       this.#isOver = true;
       this.#wake();
@@ -49,6 +59,16 @@ export class PartsSender implements RestartingSink {
 
   batchBuffer(): ArrayBuffer {
     return this.#spare.pop() ?? new ArrayBuffer(batchBytes);
+  }
+
+  /** Whether the rows of a range were begun. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  range(number: number): Promise<void> {
+    this.#hasBegun = true;
+    return this.#send({ kind: 'range', number }, []);
   }
 
   async rows({ buffer, rowCount }: RowsBatch): Promise<void> {
@@ -60,73 +80,195 @@ export class PartsSender implements RestartingSink {
     await this.#send({ kind: 'chunk', ...chunk }, [...new Set(buffers)]);
   }
 
-  restart(): Promise<void> {
-    return this.#send({ kind: 'restart' }, []);
+  end(read: ReadRows, rangeCount: number): Promise<void> {
+    return this.#send({ kind: 'end', read, rangeCount }, []);
   }
 
-  end(imported: ImportedRows): Promise<void> {
-    return this.#send({ kind: 'end', imported }, []);
-  }
-
-  /** Tells what is wrong with the file, and ends the parts: nothing is sent after it. */
+  /** Tells why the file is not read to its end: nothing is sent after it. */
   fail(error: unknown): void {
-    const known =
-      error instanceof ApiError
-        ? error
-        : new ApiError('internal', `the file could not be read: ${describeError(error)}`);
-    this.#port.postMessage({ kind: 'failed', error: apiErrorToWire(known) } satisfies ImportPart);
+    this.#port.postMessage(failureOf(error));
   }
 
-  /** Resolves when the other end has taken what was sent. */
+  /** Resolves when the other end wants nothing more. */
   async closed(): Promise<void> {
-    while (!this.#isOver)
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+    while (!this.#isOver) await this.#change();
   }
 
-  async #send(part: ImportPart, moved: readonly ArrayBuffer[]): Promise<void> {
-    while (this.#ahead >= partsAheadMax && !this.#isOver)
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+  /** Resolves when the other end has taken all that was sent, or wants nothing more. */
+  async taken(): Promise<void> {
+    while (this.#ahead > 0 && !this.#isOver) await this.#change();
+  }
+
+  async #send(message: ReaderMessage, moved: readonly ArrayBuffer[]): Promise<void> {
+    while (this.#ahead >= partsAheadMax && !this.#isOver) await this.#change();
     if (this.#isOver) throw new PartsRefused();
     this.#ahead++;
-    this.#port.postMessage(part, [...moved]);
+    this.#port.postMessage(message, [...moved]);
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 }
 
-/** Who makes the segment has ended before the file did. */
+function failureOf(error: unknown): ReaderMessage {
+  if (error instanceof OfAnotherKind) return { kind: 'again' };
+  const known =
+    error instanceof ApiError
+      ? error
+      : new ApiError('internal', `the file could not be read: ${describeError(error)}`);
+  return { kind: 'failed', error: apiErrorToWire(known) };
+}
+
+/** Who makes the segment wants nothing more. */
 export class PartsRefused extends Error {
   override name = 'PartsRefused';
 }
 
-/** The other end: parts as they come, until the last one. Throws what the reader could not do. */
-export async function* receivedParts(port: MessagePort): AsyncGenerator<ImportPart, void, void> {
-  const waiting: ImportPart[] = [];
-  let wake = () => {};
-  let isClosed = false;
-  port.on('message', (part: ImportPart) => {
-    waiting.push(part);
-    wake();
-  });
-  port.on('close', () => {
-    isClosed = true;
-    wake();
-  });
-  for (;;) {
-    const part = waiting.shift();
-    if (part === undefined) {
-      if (isClosed) throw new Error('the thread that reads the file has ended');
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      continue;
-    }
-    if (part.kind === 'failed') throw apiErrorFromWire(part.error);
-    yield part;
-    const buffer = part.kind === 'rows' ? part.bytes.buffer : null;
-    port.postMessage({ buffer } satisfies PartTaken, buffer === null ? [] : [buffer]);
-    if (part.kind === 'end') return;
+/** A reader, as the other end knows it. */
+interface Reader {
+  readonly port: MessagePort;
+  /** What it has sent and nobody has taken. */
+  readonly waiting: ReaderMessage[];
+  hasSent: boolean;
+  hasGivenRange: boolean;
+  hasEnded: boolean;
+  isClosed: boolean;
+}
+
+/**
+ * The other end: the parts of all readers in the order of the file, whoever has read them. The first reader reads all that no other one does;
+ * others may come late, or never.
+ */
+export class PartsReceiver {
+  readonly #readers: readonly Reader[];
+  readonly #first: Reader;
+  readonly #read: ReadRows[] = [];
+  /** Whose range is being taken. */
+  #current: Reader | null = null;
+  #nextRange = 0;
+  #rangeCount = 0;
+  #wake = () => {};
+
+  constructor([first, ...others]: readonly [MessagePort, ...MessagePort[]]) {
+    this.#first = this.#listen(first);
+    this.#readers = [this.#first, ...others.map((port) => this.#listen(port))];
   }
+
+  /**
+   * All parts, one after the other; the memory of one is given back before the next one comes. Returns what is known of all rows. Throws what a
+   * reader could not do, and `OfAnotherKind`, in the order of the file: of several mistakes the first one is told.
+   */
+  async *parts(): AsyncGenerator<ImportPart, ImportedRows, void> {
+    for (;;) {
+      const reader = this.#whoseTurn();
+      const part = reader === null ? null : this.#take(reader);
+      if (reader !== null && part !== null) {
+        yield part;
+        giveBack(reader, part.kind === 'rows' ? part.bytes.buffer : null);
+      } else if (reader === null) {
+        if (this.#isOver) return joinRows(this.#read);
+        if (this.#current === null) this.#throwWhereStuck();
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    }
+  }
+
+  #listen(port: MessagePort): Reader {
+    const reader: Reader = {
+      port,
+      waiting: [],
+      hasSent: false,
+      hasGivenRange: false,
+      hasEnded: false,
+      isClosed: false,
+    };
+    port.on('message', (message: ReaderMessage) => {
+      reader.hasSent = true;
+      reader.waiting.push(message);
+      this.#wake();
+    });
+    port.on('close', () => {
+      reader.isClosed = true;
+      this.#wake();
+    });
+    return reader;
+  }
+
+  /** The reader of whom the next message is to be taken, which is there; null where it has not come yet. */
+  #whoseTurn(): Reader | null {
+    if (this.#current !== null) return this.#hasSentMore(this.#current) ? this.#current : null;
+    for (const reader of this.#readers) {
+      const [message] = reader.waiting;
+      if (message === undefined) continue;
+      if (message.kind !== 'range' || message.number === this.#nextRange) return reader;
+    }
+    this.#hasSentMore(this.#first);
+    return null;
+  }
+
+  /** Throws where nothing more will come of one that has not ended. */
+  #hasSentMore({ waiting, hasEnded, isClosed }: Reader): boolean {
+    if (waiting.length === 0 && isClosed && !hasEnded) throw new Error(endedEarly);
+    return waiting.length > 0;
+  }
+
+  /** Takes the next message; answers the part that it is, and null of another. */
+  #take(reader: Reader): ImportPart | null {
+    const message = reader.waiting[0] as ReaderMessage;
+    if (message.kind === 'range' && message.number !== this.#nextRange) {
+      this.#current = null;
+      return null;
+    }
+    reader.waiting.shift();
+    switch (message.kind) {
+      case 'rows':
+      case 'chunk':
+        return message;
+      case 'range':
+        this.#current = reader;
+        this.#nextRange++;
+        reader.hasGivenRange = true;
+        break;
+      case 'end':
+        this.#current = null;
+        reader.hasEnded = true;
+        this.#rangeCount = Math.max(this.#rangeCount, message.rangeCount);
+        this.#read.push(message.read);
+        break;
+      case 'again':
+        throw new OfAnotherKind();
+      case 'failed':
+        // The first one reads what this one would have, or fails as well.
+        if (reader.hasGivenRange || reader === this.#first) throw apiErrorFromWire(message.error);
+        reader.hasEnded = true;
+        break;
+      default:
+        return unreachable(message);
+    }
+    giveBack(reader, null);
+    return null;
+  }
+
+  /** Whether the first reader has ended, and all ranges that were taken have come. */
+  get #isOver(): boolean {
+    const isUnderWay = this.#readers.some(({ hasSent, hasEnded }) => hasSent && !hasEnded);
+    return this.#first.hasEnded && !isUnderWay && this.#nextRange === this.#rangeCount;
+  }
+
+  /** Throws where no reader will send what is wanted: each has ended, or waits until parts of others are taken. */
+  #throwWhereStuck(): void {
+    const isStuck = ({ waiting, hasEnded, isClosed }: Reader) => waiting.length > 0 || hasEnded || isClosed;
+    if (this.#readers.every(isStuck)) throw new Error(endedEarly);
+  }
+}
+
+const endedEarly = 'a thread that reads the file has ended';
+
+function giveBack({ port }: Reader, buffer: ArrayBuffer | null): void {
+  port.postMessage({ buffer } satisfies PartTaken, buffer === null ? [] : [buffer]);
 }

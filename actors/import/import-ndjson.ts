@@ -1,20 +1,37 @@
 import { limits } from '../../protocol/limits.ts';
 import { code, decodeString, JsonSyntaxError } from '../../src/base/json-scanner.ts';
 import { WantedMembers } from '../columns/wanted-members.ts';
-import { FileWindow } from './file-window.ts';
-import type { ImportedRows, ImportRequest } from './import-csv.ts';
-import { quoted, wrongFile, wrongParameter, wrongRow, wrongValue } from './import-error.ts';
+import { FileWindow, textStartOf } from './file-window.ts';
+import { quoted, wrongRow, wrongValue } from './import-error.ts';
+import type { AskedName, ImportRequest, ReadRows } from './import-rows.ts';
+import { RangeEnds } from './range-ends.ts';
+import type { RowSink } from './row-sink.ts';
 import { RowVectors } from './row-vectors.ts';
-import { type RowSink, RowWriter } from './row-writer.ts';
+import { RowWriter } from './row-writer.ts';
 import { splitObject } from './split-object.ts';
 
 /** A file with a JSON object a line → rows: each object is its document's meta as it is, so that null stays null. */
-export async function importNdjson(request: ImportRequest, sink: RowSink): Promise<ImportedRows> {
-  const window = new FileWindow(request.file, request.size);
-  const { id, text } = request;
+export async function importNdjson(request: ImportRequest, sink: RowSink): Promise<ReadRows> {
+  const window = new FileWindow(request.file);
+  const { id, text, ranges } = request;
   const members = new WantedMembers([...new Set(id === null ? text : [id, ...text])]);
-  const writer = new RowWriter([], sink, { wanted: members });
+  const writer = new RowWriter([], sink, { wanted: members, ranges });
   const rows = new ObjectRows(request, members, writer);
+  const start = await textStartOf(request.file);
+  const ends = new RangeEnds(request, { form: 'lines', rowsMax: request.rangeRows ?? writer.rowsMax });
+  for (;;) {
+    const range = ranges.take(start, (from) => ends.find(from.start));
+    if (range === null) break;
+    await writer.begin(range);
+    window.open(range);
+    await importLines(window, writer, rows);
+    await writer.end();
+  }
+  const { rowCount, textOnly } = writer;
+  return { rowCount, temporalKeys: [], textKeys: [], textOnly, dims: rows.dims, unseen: rows.unseen };
+}
+
+async function importLines(window: FileWindow, writer: RowWriter, rows: ObjectRows): Promise<void> {
   for (;;) {
     const { bytes, position } = window;
     const feed = bytes.subarray(0, window.end).indexOf(0x0a, position);
@@ -31,13 +48,8 @@ export async function importNdjson(request: ImportRequest, sink: RowSink): Promi
       if (writer.needsRoom(last - start)) await writer.handOver(last - start);
       rows.add(bytes, start, last);
     }
-    if (feed < 0) break;
+    if (feed < 0) return;
   }
-  await writer.end();
-  if (writer.rowCount === 0) throw wrongFile('it has no rows');
-  rows.refuseUnknown();
-  const { rowCount, textOnly } = writer;
-  return { rowCount, temporalKeys: [], textKeys: [], textOnly, dims: rows.dims };
 }
 
 function tooLong(row: number) {
@@ -89,9 +101,9 @@ class ObjectRows {
     return this.#vectors?.dims ?? 0;
   }
 
-  /** Refuses names of the query that no row has: 422. Call it after the last row. */
-  refuseUnknown(): void {
-    this.#choice?.refuseUnseen();
+  /** Names of the query that no row had. */
+  get unseen(): readonly AskedName[] {
+    return this.#choice?.unseen ?? [];
   }
 
   add(bytes: Buffer, start: number, end: number): void {
@@ -204,14 +216,10 @@ class MemberChoice {
     return name !== this.#vector && !this.#skip.has(name) && (this.#columns?.has(name) ?? true);
   }
 
-  refuseUnseen(): void {
-    for (const name of this.#unseen) {
-      const parameter = name === this.#vector ? 'vector' : this.#skip.has(name) ? 'skip' : 'columns';
-      throw wrongParameter(
-        parameter,
-        `there is no column ${quoted(name)}, for no row has it: correct the name or leave it out`,
-      );
-    }
+  get unseen(): readonly AskedName[] {
+    const parameterOf = (name: string) =>
+      name === this.#vector ? 'vector' : this.#skip.has(name) ? 'skip' : 'columns';
+    return [...this.#unseen].map((name) => ({ parameter: parameterOf(name), name }));
   }
 }
 

@@ -2,40 +2,40 @@ import type { FileHandle } from 'node:fs/promises';
 import { limits } from '../../protocol/limits.ts';
 import { columnKeyBytesMax } from '../columns/chunk-builder.ts';
 import { type ChosenFields, chooseFields } from './chosen-fields.ts';
-import type { ImportedRows, ImportRequest, RestartingSink } from './import-csv.ts';
-import { tooMuch, wrongFile } from './import-error.ts';
+import { FileRanges, type RangeEnd } from './file-ranges.ts';
+import { OfAnotherKind, tooMuch, wrongFile } from './import-error.ts';
+import type { ImportRequest, ReadRows } from './import-rows.ts';
 import { areTexts, NotText } from './parquet/bytes-value.ts';
 import { FlatField } from './parquet/flat-field.ts';
 import { type FileMetaData, footerBytes, footerTailBytes, readFooter } from './parquet/metadata.ts';
 import { NestedField } from './parquet/nested-field.ts';
-import { ColumnPages, type ParquetSource, UnpackedBytes } from './parquet/pages.ts';
+import { ColumnPages, heldBytesMax, type ParquetSource, UnpackedBytes } from './parquet/pages.ts';
 import { ParquetError, unreadable } from './parquet/parquet-error.ts';
 import type { ValueKind } from './parquet/parquet-value.ts';
 import { type LeafNode, type SchemaNode, schemaOf } from './parquet/schema.ts';
 import { isUnnamedBytes, parquetValue, RawValue } from './parquet/value.ts';
 import { VectorLists } from './parquet/vector-lists.ts';
 import { DictionaryRoom, type FieldWindow, windowRows } from './parquet/window.ts';
+import type { RowSink } from './row-sink.ts';
 import { RowVectors } from './row-vectors.ts';
-import { type RowSink, RowWriter } from './row-writer.ts';
+import { RowWriter } from './row-writer.ts';
 import { type RowVectorSource, WindowRows } from './window-rows.ts';
 
 /**
- * A Parquet file → rows. Row group by row group, and in it as many rows at a time as all columns have in the pages that they have at hand.
+ * A Parquet file → the rows of those of its row groups that this thread takes, and in a group as many at a time as all columns have in the pages
+ * that they have at hand.
  *
- * Columns of bytes of which the file does not say that they are text are texts first. Where a value is none, they are all looked at, and the
- * rows come once more, to a sink that has forgotten the first ones: a column is text or bytes in all of its rows.
+ * Columns of bytes of which the file does not say that they are text are texts first. Where a value is none, the reading ends with `OfAnotherKind`; the
+ * next one has `looksAtAll`, and looks at all values before: a column is text or bytes in all of its rows.
  */
-export async function importParquet(request: ImportRequest, sink: RestartingSink): Promise<ImportedRows> {
+export async function importParquet(request: ImportRequest, sink: RowSink): Promise<ReadRows> {
   try {
     const file = await openParquet(request);
-    try {
-      return await importRows(request, file, sink, new Set());
-    } catch (error) {
-      if (!(error instanceof NotText)) throw error;
-      await sink.restart();
-      return await importRows(request, file, sink, await findBinary(file));
-    }
+    // Nothing is taken then, and nothing is missing.
+    if (request.helps && !isLight(file)) return noRows;
+    return await importRows(request, file, sink, request.looksAtAll ? await findBinary(file) : new Set());
   } catch (error) {
+    if (error instanceof NotText) throw new OfAnotherKind();
     if (error instanceof ParquetError) throw wrongFile(error.message);
     // What a file says may be of any type, and where it points may be nothing.
     if (error instanceof RangeError || error instanceof TypeError) throw wrongFile(unreadable);
@@ -44,13 +44,28 @@ export async function importParquet(request: ImportRequest, sink: RestartingSink
 }
 
 interface ParquetFile {
-  /** Anew for each pass: what it unpacks to is counted by pass. */
-  readonly newSource: () => ParquetSource;
+  readonly source: ParquetSource;
   readonly metadata: FileMetaData;
   readonly columns: readonly SchemaNode[];
   readonly chosen: ChosenFields;
   /** The columns that are read, each once. */
   readonly used: readonly number[];
+}
+
+/** Bytes of pages that a helping thread holds at once, on top of what the first one does. */
+const heldByHelpMax = heldBytesMax / 4;
+
+const noRows: ReadRows = { rowCount: 0, temporalKeys: [], textKeys: [], textOnly: 0, dims: 0, unseen: [] };
+
+/** Whether a thread that helps holds no more than it may, as far as the file says it. */
+function isLight({ metadata }: ParquetFile): boolean {
+  return metadata.row_groups.every(({ columns }) => {
+    const bytes = columns.reduce(
+      (sum, { meta_data }) => sum + Number(meta_data?.total_uncompressed_size ?? 0),
+      0,
+    );
+    return bytes <= heldByHelpMax;
+  });
 }
 
 /** A column, as it is read. */
@@ -66,8 +81,9 @@ async function openParquet(request: ImportRequest): Promise<ParquetFile> {
     columns.map(({ name }) => name),
     request,
   );
-  const newSource = () => ({ file, size, unpacked: new UnpackedBytes() });
-  return { newSource, metadata, columns, chosen, used: usedFields(chosen) };
+  const heldMax = request.helps ? heldByHelpMax : heldBytesMax;
+  const source = { file, size, unpacked: new UnpackedBytes(request.ranges, heldMax) };
+  return { source, metadata, columns, chosen, used: usedFields(chosen) };
 }
 
 async function importRows(
@@ -75,9 +91,9 @@ async function importRows(
   file: ParquetFile,
   sink: RowSink,
   binary: ReadonlySet<LeafNode>,
-): Promise<ImportedRows> {
+): Promise<ReadRows> {
   const { metadata, columns, chosen, used } = file;
-  const source = file.newSource();
+  const { source } = file;
   const rowsMax = windowRows(used.length);
   const room = new DictionaryRoom();
   const fields = new Map(
@@ -91,7 +107,7 @@ async function importRows(
   const writer = new RowWriter(
     kept.map(({ name }) => name),
     sink,
-    { textFields: chosen.metaText },
+    { textFields: chosen.metaText, ranges: request.ranges },
   );
   const vectors = chosen.vector === null ? null : new RowVectors(request.vector ?? '', request.dims);
   const windowAt = (column: number) => windowOf(fields.get(column) as Field) as FieldWindow;
@@ -102,10 +118,14 @@ async function importRows(
     text: chosen.text.map(windowAt),
     vector: vectors === null ? null : vectorSource(fields.get(chosen.vector as number) as Field, vectors),
   });
-  for (const group of metadata.row_groups)
-    await importGroup(source, group, { fields: [...fields.values()], rows, rowsMax, writer });
-  await writer.end();
-  if (writer.rowCount === 0) throw wrongFile('the file has no rows');
+  for (;;) {
+    const range = request.ranges.take(0, ({ start }) => groupsFrom(metadata, start, writer.rowsMax));
+    if (range === null) break;
+    await writer.begin(range);
+    for (const group of metadata.row_groups.slice(range.start, range.end))
+      await importGroup(source, group, { fields: [...fields.values()], rows, rowsMax, writer });
+    await writer.end();
+  }
   const kinds = kept.map((node) => kindOf(node, binary));
   const keysOf = (...wanted: readonly ValueKind[]) =>
     kept.filter((_, at) => wanted.some((kind) => kind === kinds[at])).map(({ name }) => name);
@@ -115,12 +135,23 @@ async function importRows(
     textKeys: keysOf('text'),
     textOnly: writer.textOnly,
     dims: vectors?.dims ?? 0,
+    unseen: [],
   };
+}
+
+type RowGroup = FileMetaData['row_groups'][number];
+
+/** A range is as many row groups as have the rows of a chunk. */
+function groupsFrom({ row_groups }: FileMetaData, start: number, rowsMax: number): RangeEnd | null {
+  if (start >= row_groups.length) return null;
+  let [end, rowCount] = [start, 0];
+  for (; end < row_groups.length && rowCount < rowsMax; end++) rowCount += Number(row_groups[end]?.num_rows);
+  return { end, rowCount };
 }
 
 async function importGroup(
   source: ParquetSource,
-  group: FileMetaData['row_groups'][number],
+  group: RowGroup,
   {
     fields,
     rows,
@@ -201,9 +232,10 @@ async function findBinary({
   columns,
   used,
   chosen,
-  newSource,
+  source: { file, size },
 }: ParquetFile): Promise<Set<LeafNode>> {
-  const source = newSource();
+  // What a look unpacks counts by itself.
+  const source = { file, size, unpacked: new UnpackedBytes(new FileRanges()) };
   const binary = new Set<LeafNode>();
   const read = used.filter((column) => column !== chosen.vector);
   for (const leaf of read.flatMap((column) => (columns[column] as SchemaNode).leaves))

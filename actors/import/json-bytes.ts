@@ -28,6 +28,20 @@ const escapes = new Uint8Array(256).fill(1, 0, 0x20);
 escapes[quote] = 1;
 escapes[0x5c] = 1;
 
+/** A text that is written often, as words of four bytes. */
+export class WordText {
+  readonly words: Int32Array;
+  /** In bytes. */
+  readonly length: number;
+
+  constructor(text: string) {
+    const bytes = Buffer.from(text);
+    this.length = bytes.length;
+    this.words = new Int32Array(Math.ceil(bytes.length / 4));
+    bytes.copy(new Uint8Array(this.words.buffer));
+  }
+}
+
 export class JsonBytes {
   readonly bytes: Buffer<ArrayBuffer>;
   /** The same. */
@@ -53,6 +67,37 @@ export class JsonBytes {
     let to = this.at;
     for (let at = start; at < end; at++) bytes[to++] = source[at] as number;
     this.at = to;
+  }
+
+  /** What comes behind it is written over its last word. Throws a RangeError where there is no room for that: its writer leaves more. */
+  words({ words, length }: WordText): void {
+    const { view, at } = this;
+    for (let word = 0, to = at; word < words.length; word++, to += 4)
+      view.setInt32(to, words[word] as number, true);
+    this.at = at + length;
+  }
+
+  /** Digits of a whole number within 2^53, with a minus before them where it is negative; answers the number without it. */
+  digits(source: Buffer, start: number, end: number, isNegative: boolean): number {
+    const { bytes } = this;
+    let to = this.at;
+    let value = 0;
+    if (isNegative) bytes[to++] = minus;
+    for (let at = start; at < end; at++) {
+      const byte = source[at] as number;
+      bytes[to++] = byte;
+      value = value * 10 + (byte - zero);
+    }
+    this.at = to;
+    return value;
+  }
+
+  /** The first `count` numbers as they are in memory, of 32 bits each. */
+  floats(numbers: Float32Array, count: number): void {
+    const { view, at } = this;
+    for (let number = 0; number < count; number++)
+      view.setFloat32(at + number * 4, numbers[number] as number, true);
+    this.at = at + count * 4;
   }
 
   ascii(text: string): void {

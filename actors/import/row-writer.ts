@@ -2,44 +2,21 @@ import { documentIdProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
 import { exactDigitsMax, numberOfDigits } from '../../src/base/decimal.ts';
 import type { ViewedBytes } from '../../src/base/viewed-bytes.ts';
-import { ChunkBuilder, type ChunkColumn } from '../columns/chunk-builder.ts';
+import { type AddedRows, ChunkBuilder, rowsOfChunk } from '../columns/chunk-builder.ts';
 import { isInt64 } from '../columns/int64.ts';
 import type { KeyColumn } from '../columns/key-column.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
 import type { WantedMembers } from '../columns/wanted-members.ts';
 import { documentHeadBytes, noText } from '../storage/document-batch.ts';
 import { addBigInt } from './add-big-int.ts';
+import type { FileRange, FileRanges } from './file-ranges.ts';
 import { tooMuch, wrongRow, wrongValue } from './import-error.ts';
-import { escapedBytesMax, JsonBytes } from './json-bytes.ts';
+import { escapedBytesMax, JsonBytes, WordText } from './json-bytes.ts';
 import { leftOutOf, metaTooLong } from './long-row.ts';
 import { type RenderedValues, renderedKinds } from './rendered-values.ts';
+import { batchBytes, type RowSink } from './row-sink.ts';
 import type { RowVector } from './row-vectors.ts';
 
-export interface RowSink {
-  /** Memory for a batch, with anything in it: one of those that it was given before, where it has that again. */
-  batchBuffer(): ArrayBuffer;
-  /** Entries, one after the other; the buffer is the sink's. */
-  rows(batch: RowsBatch): Promise<void>;
-  /** The columns of the next rows. */
-  chunk(chunk: ColumnsChunk): Promise<void>;
-}
-
-export interface RowsBatch {
-  readonly buffer: Buffer<ArrayBuffer>;
-  readonly rowCount: number;
-}
-
-export interface ColumnsChunk {
-  readonly rowCount: number;
-  /** Whether every key of the rows has a column. */
-  readonly everyKey: boolean;
-  readonly columns: readonly ChunkColumn[];
-}
-
-export const batchBytes = 2 * 1024 * 1024;
-/** Cells of a chunk: 90 MB in memory. */
-const cellsMax = 8 * 1024 * 1024;
-const chunkRows = 65_536;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const minus = 0x2d;
@@ -47,7 +24,9 @@ const minus = 0x2d;
 interface Column {
   readonly name: string;
   /** `,"name":` as JSON. */
-  readonly member: Buffer;
+  readonly member: WordText;
+  /** The same of a row's first value: without the comma. */
+  readonly firstMember: WordText;
   values: KeyColumn | null;
 }
 
@@ -74,29 +53,36 @@ export class RowWriter {
   #values = 0;
   #stringBytes = 0;
   #batchRows = 0;
-  /** Bytes of all batches that were handed over. */
-  #sentBytes = 0;
+  readonly #ranges: FileRanges;
   readonly #bytesMax: number;
+  /** Rows of the file before the one under way, and those that were written here. */
+  #rowsBefore = 0;
   #rowCount = 0;
 
   /** Columns that a long row's meta may leave out: they are its text. */
   readonly #textFields: readonly number[];
   #textOnly = 0;
 
-  /** `wanted`: of objects that are added whole. `textFields`: columns that are a row's text, and not its id. */
+  /**
+   * `ranges`: where the bytes of all documents are counted. `wanted`: of objects that are added whole. `textFields`: columns that are a row's
+   * text, and not its id.
+   */
   constructor(
     names: readonly string[],
     sink: RowSink,
     {
+      ranges,
       wanted = null,
       textFields = [],
       bytesMax = limits.importDocumentsBytesMax,
     }: {
+      readonly ranges: FileRanges;
       readonly wanted?: WantedMembers | null;
       readonly textFields?: readonly number[];
       readonly bytesMax?: number;
-    } = {},
+    },
   ) {
+    this.#ranges = ranges;
     this.#bytesMax = bytesMax;
     if (wanted !== null) this.#chunk.wanted = wanted;
     this.#textFields = textFields;
@@ -104,11 +90,12 @@ export class RowWriter {
     this.#json = new JsonBytes(sink.batchBuffer());
     this.#columns = names.map((name) => ({
       name,
-      member: Buffer.from(`,${JSON.stringify(name)}:`),
+      member: new WordText(`,${JSON.stringify(name)}:`),
+      firstMember: new WordText(`${JSON.stringify(name)}:`),
       values: null,
     }));
     this.#membersBytes = this.#columns.reduce((sum, { member }) => sum + member.length, 0);
-    this.#rowsMax = Math.max(1, Math.min(chunkRows, Math.floor(cellsMax / Math.max(1, names.length))));
+    this.#rowsMax = rowsOfChunk(names.length);
     this.#openChunk();
   }
 
@@ -122,9 +109,20 @@ export class RowWriter {
     return this.#textOnly;
   }
 
-  /** The row under way, from 1. */
+  /** The row of the file that is under way, from 1. */
   get row(): number {
-    return this.#rowCount + 1;
+    return this.#rowsBefore + 1;
+  }
+
+  /** Rows that a chunk has at most. */
+  get rowsMax(): number {
+    return this.#rowsMax;
+  }
+
+  /** Begins with the rows of a range; `end` comes after the last of them. */
+  async begin({ number, firstRow }: FileRange): Promise<void> {
+    this.#rowsBefore = firstRow;
+    await this.#sink.range(number);
   }
 
   /** Whether `hand over` must come before the next row. `sourceBytes`: what its values take in the file. */
@@ -135,6 +133,31 @@ export class RowWriter {
     );
   }
 
+  /** How many rows have room before `handOver`, and how many bytes of entries. */
+  get room(): { readonly rows: number; readonly bytes: number } {
+    const rows = Math.min(this.#rowsMax - this.#chunk.rowCount, limits.importRowsMax - this.#rowsBefore);
+    return { rows, bytes: this.#json.bytes.length - this.#json.at };
+  }
+
+  /** The number in its chunk of the next row. */
+  get chunkRow(): number {
+    return this.#chunk.rowCount;
+  }
+
+  /** Where the values of a column go; null where it has none. */
+  valuesOf(column: number): KeyColumn | null {
+    return (this.#columns[column] as Column).values;
+  }
+
+  /** Adds entries that somebody else has made, for which there is room, and whose values he has added to the columns. */
+  addRows(entries: Uint8Array, added: AddedRows): void {
+    const json = this.#json;
+    json.bytes.set(entries, json.at);
+    json.at += entries.length;
+    this.#chunk.endRows(added);
+    this.#endEntries(added.rows);
+  }
+
   /** Full batches and chunks go to the sink. */
   async handOver(sourceBytes: number): Promise<void> {
     if (this.#chunk.isFull({ rowsMax: this.#rowsMax })) await this.#sendChunk();
@@ -142,13 +165,15 @@ export class RowWriter {
       await this.#sendRows(sourceBytes);
   }
 
+  /** All rows that were ended go to the sink. */
   async end(): Promise<void> {
     if (this.#chunk.rowCount > 0) await this.#sendChunk();
     if (this.#batchRows > 0) await this.#sendRows(0);
   }
 
   beginRow(): void {
-    if (this.#rowCount === limits.importRowsMax) throw tooManyRows();
+    if (this.#rowsBefore === limits.importRowsMax)
+      throw tooMuch(`the file has more than ${limits.importRowsMax} rows`);
     this.#start = this.#json.at;
     this.#json.at += documentHeadBytes;
     this.#hasText = false;
@@ -247,14 +272,12 @@ export class RowWriter {
     const digits = end - first;
     if (digits > exactDigitsMax || digits === 0 || (source[first] === 0x30 && end - start > 1))
       return this.#longInt(column, source, start, end);
-    let value = 0;
     for (let at = first; at < end; at++) {
-      const digit = (source[at] as number) - 0x30;
-      if (digit < 0 || digit > 9) return false;
-      value = value * 10 + digit;
+      const byte = source[at] as number;
+      if (byte < 0x30 || byte > 0x39) return false;
     }
     const values = this.#member(column);
-    this.#json.copy(source, start, end);
+    const value = this.#json.digits(source, first, end, isNegative);
     values?.add(this.#chunk.rowCount, valueKinds.integer, isNegative ? -value : value);
     return true;
   }
@@ -352,7 +375,7 @@ export class RowWriter {
     this.#json.copy(json.bytes, starts[at] as number, ends[at] as number);
     const kind = rendered.kinds[at] as number;
     if (kind === renderedKinds.broken)
-      throw wrongValue(this.row, this.#nameOf(column), rendered.problemOf(at));
+      throw wrongValue(this.row, (this.#columns[column] as Column).name, rendered.problemOf(at));
     if (values === null) return;
     const row = this.#chunk.rowCount;
     if (kind === renderedKinds.string) {
@@ -363,10 +386,6 @@ export class RowWriter {
     } else if (kind === renderedKinds.wide)
       values.addHalves(row, rendered.halves[at * 2] as number, rendered.halves[at * 2 + 1] as number);
     else values.add(row, kind, rendered.numbers[at] as number);
-  }
-
-  #nameOf(column: number): string {
-    return (this.#columns[column] as Column).name;
   }
 
   /** A row's object, before its id: the values of its columns; `wanted` has its places then. Throws JsonSyntaxError. */
@@ -380,7 +399,7 @@ export class RowWriter {
     this.#metaStart = this.#json.at;
     this.#json.copy(source, start, end);
     this.#writeHead();
-    this.#endEntry();
+    this.#endEntries(1);
   }
 
   endRow(): void {
@@ -388,7 +407,7 @@ export class RowWriter {
     else this.#json.byte(closeBrace);
     this.#writeHead();
     this.#chunk.endRow(this.#values, this.#stringBytes);
-    this.#endEntry();
+    this.#endEntries(1);
   }
 
   #roomFor(sourceBytes: number): number {
@@ -409,9 +428,8 @@ export class RowWriter {
   }
 
   #member(column: number): KeyColumn | null {
-    const { member, values } = this.#columns[column] as Column;
-    const json = this.#json;
-    json.copy(member, this.#values++ === 0 ? 1 : 0, member.length);
+    const { member, firstMember, values } = this.#columns[column] as Column;
+    this.#json.words(this.#values++ === 0 ? firstMember : member);
     return values;
   }
 
@@ -441,10 +459,7 @@ export class RowWriter {
   #writeVector(): number {
     if (this.#vector === null) return 0;
     const { dims, values } = this.#vector;
-    const { view, at } = this.#json;
-    for (let number = 0; number < dims; number++)
-      view.setFloat32(at + number * 4, values[number] as number, true);
-    this.#json.at = at + dims * 4;
+    this.#json.floats(values, dims);
     return dims;
   }
 
@@ -452,9 +467,10 @@ export class RowWriter {
     if (bytes > limits.documentMetaBytesMax) throw metaTooLong(this.row, bytes);
   }
 
-  #endEntry(): void {
-    this.#batchRows++;
-    this.#rowCount++;
+  #endEntries(rows: number): void {
+    this.#batchRows += rows;
+    this.#rowsBefore += rows;
+    this.#rowCount += rows;
   }
 
   #openChunk(): void {
@@ -474,16 +490,11 @@ export class RowWriter {
   async #sendRows(sourceBytes: number): Promise<void> {
     const { bytes, at } = this.#json;
     const batch = { buffer: bytes.subarray(0, at), rowCount: this.#batchRows };
-    this.#sentBytes += at;
-    if (this.#sentBytes > this.#bytesMax)
+    if (this.#ranges.countBytes(at) > this.#bytesMax)
       throw tooMuch(`its rows make documents of more than ${this.#bytesMax} bytes: split it`);
     const room = this.#roomFor(sourceBytes);
     this.#json = new JsonBytes(room > batchBytes ? new ArrayBuffer(room) : this.#sink.batchBuffer());
     this.#batchRows = 0;
     if (batch.rowCount > 0) await this.#sink.rows(batch);
   }
-}
-
-function tooManyRows() {
-  return tooMuch(`the file has more than ${limits.importRowsMax} rows`);
 }

@@ -125,9 +125,10 @@ async function buildSegment(
   const id = randomHex(random, 16);
   const key = paths.namespaceSegment(namespaceId, id);
   const writtenAt = Math.floor(clock.now() * 1_000);
-  const task = { ...asked, path: file.path, dims, key, firstSequence, writtenAt };
+  const { path, bytes } = file;
+  const task = { ...asked, path, bytes, dims, key, firstSequence, writtenAt };
   const built = await lanes.importFile(task, claim);
-  const segment = importedSegment(id, built, file.bytes);
+  const segment = importedSegment(id, built, bytes);
   return { segment, key, textOnly: built.textOnly, dims: built.dims };
 }
 

@@ -1,5 +1,5 @@
 /** One actor thread and the ports to it. One that dies is started again; what it was asked meanwhile is refused. */
-import { MessageChannel } from 'node:worker_threads';
+import { MessageChannel, MessagePort } from 'node:worker_threads';
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { apiErrorToWire } from '../../protocol/messages.ts';
@@ -199,6 +199,8 @@ export class ActorThread {
           return result;
         } catch (error) {
           if (!(error instanceof NotRun)) throw error;
+          // Who has the other ends hears that nobody will come.
+          for (const one of moved) if (one instanceof MessagePort) one.close();
           return { ok: false, error: apiErrorToWire(laneIsFull(lane)) };
         }
       },

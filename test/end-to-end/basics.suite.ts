@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { KeyItem, NewKey } from '../../protocol/account.ts';
+import { limits } from '../../protocol/limits.ts';
 import type { Namespace } from '../../protocol/namespace.ts';
 import type { SqlAnswer } from '../../protocol/sql.ts';
 import type { ImportResult } from '../../protocol/write.ts';
@@ -984,6 +985,30 @@ export function basicsSuite(): void {
 
         assert.deepEqual([answer.status, (answer.json() as ImportResult).rows], [200, 5_000]);
         assert.equal((await api.count('lines', { q: 'line 4999' })).count, 1);
+      });
+
+      it('takes files that several threads read, and numbers their rows as one would', async () => {
+        const rows = 150_000;
+        const row = (n: number) => `${n * 2},${n % 9 === 0 ? `"row\n${n}"` : `row ${n}`},${'x'.repeat(50)}\n`;
+        const lines = Array.from({ length: rows }, (_, n) => row(n + 1));
+        const fileOf = (all: readonly string[]) => Buffer.from(`n,note,padding\n${all.join('')}`);
+        const body = fileOf(lines);
+        assert.ok(body.length > limits.importHelpedBytesMin);
+        const path = '/v1/namespaces/long/import?format=csv&text=note&skip=padding,note';
+
+        const answer = await api.request('POST', path, { body });
+
+        assert.deepEqual([answer.status, (answer.json() as ImportResult).rows], [200, rows]);
+        for (const n of [1, 65_536, 65_537, 131_073, rows]) {
+          const { meta } = await api.call<{ meta: object }>('GET', `/v1/namespaces/long/docs/${n}`);
+          assert.deepEqual(meta, { n: n * 2 });
+        }
+        const sql = 'SELECT COUNT(*), MIN(n), MAX(n), SUM(n) FROM docs';
+        const answered = await api.call<SqlAnswer>('POST', '/v1/namespaces/long/sql', { sql });
+        assert.deepEqual(answered.rows, [[rows, 2, 2 * rows, rows * (rows + 1)]]);
+        const wrong = fileOf(lines.with(140_000, '1,"never\n').with(100_000, '1,2,3,4\n'));
+        const refused = await api.refused({ status: 422, code: 'invalid' }, 'POST', path, { body: wrong });
+        assert.match(refused.error, /row 100001: it has 4 fields/u);
       });
 
       it('takes files that are packed, whole or in chunks', async () => {

@@ -2,11 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ImportedRows, ImportRequest, RestartingSink } from '../../actors/import/import-csv.ts';
+import { FileRanges } from '../../actors/import/file-ranges.ts';
 import { importCsv } from '../../actors/import/import-csv.ts';
+import { OfAnotherKind } from '../../actors/import/import-error.ts';
 import { importNdjson } from '../../actors/import/import-ndjson.ts';
 import { importParquet } from '../../actors/import/import-parquet.ts';
-import { batchBytes, type ColumnsChunk, type RowsBatch } from '../../actors/import/row-writer.ts';
+import { type ImportedRows, type ImportRequest, joinRows } from '../../actors/import/import-rows.ts';
+import { batchBytes, type ColumnsChunk, type RowSink, type RowsBatch } from '../../actors/import/row-sink.ts';
 import {
   documentEntryLength,
   documentId,
@@ -31,7 +33,7 @@ export interface ReadFile {
   readonly documents: readonly ImportedDocument[];
 }
 
-type Question = Partial<Omit<ImportRequest, 'file' | 'size'>>;
+type Question = Partial<Omit<ImportRequest, 'file' | 'size' | 'ranges' | 'looksAtAll' | 'helps'>>;
 
 const readers = { csv: importCsv, ndjson: importNdjson, parquet: importParquet } as const;
 
@@ -41,13 +43,31 @@ export async function readFileRows(
   path: string,
   question: Question = {},
 ): Promise<ReadFile | ApiError> {
-  const sink = new DocumentsSink();
   const file = await open(path, 'r');
   try {
     const { size } = await file.stat();
     const nothing = { id: null, text: [], schema: null, vector: null, columns: null, skip: [], dims: null };
-    const imported = await readers[format]({ ...nothing, ...question, file, size }, sink);
-    return { imported, documents: sink.documents };
+    const readOnce = async (looksAtAll: boolean) => {
+      const sink = new DocumentsSink();
+      const request = {
+        ...nothing,
+        ...question,
+        looksAtAll,
+        helps: false,
+        ranges: new FileRanges(),
+        file,
+        size,
+      };
+      const imported = joinRows([await readers[format](request, sink)]);
+      const { documents, columnRows } = sink;
+      if (columnRows !== documents.length)
+        throw new Error(`${documents.length} documents, and columns of ${columnRows}`);
+      return { imported, documents };
+    };
+    return await readOnce(false).catch((error: unknown) => {
+      if (error instanceof OfAnotherKind) return readOnce(true);
+      throw error;
+    });
   } catch (error) {
     if (error instanceof ApiError) return error;
     throw error;
@@ -72,9 +92,12 @@ export async function readBytesRows(
   }
 }
 
-class DocumentsSink implements RestartingSink {
-  documents: ImportedDocument[] = [];
-  #chunkRows = 0;
+class DocumentsSink implements RowSink {
+  readonly documents: ImportedDocument[] = [];
+  /** Rows whose columns came. */
+  columnRows = 0;
+
+  async range(): Promise<void> {}
 
   batchBuffer(): ArrayBuffer {
     return new ArrayBuffer(batchBytes);
@@ -95,11 +118,6 @@ class DocumentsSink implements RestartingSink {
   }
 
   async chunk({ rowCount }: ColumnsChunk): Promise<void> {
-    this.#chunkRows += rowCount;
-  }
-
-  async restart(): Promise<void> {
-    this.documents = [];
-    this.#chunkRows = 0;
+    this.columnRows += rowCount;
   }
 }

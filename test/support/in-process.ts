@@ -15,7 +15,8 @@ import { ReadEvidence } from '../../actors/actor/read-evidence.ts';
 import { buildGraphs } from '../../actors/compute/build-graphs.ts';
 import { buildImport } from '../../actors/compute/build-import.ts';
 import { buildSegment } from '../../actors/compute/build-segment.ts';
-import type { ComputeLanes } from '../../actors/compute/lanes.ts';
+import { importByThreads } from '../../actors/compute/import-by-threads.ts';
+import type { BuildImportTask, ComputeLanes } from '../../actors/compute/lanes.ts';
 import { mergeSegments } from '../../actors/compute/merge-segments.ts';
 import { readImport } from '../../actors/compute/read-import.ts';
 import { replacedRows } from '../../actors/compute/replaced-rows.ts';
@@ -563,19 +564,15 @@ export function lanesInPlace(
     embed: (task, claim) => embedInPlace(task, claim),
     match: async (task) => matches.run(task),
     findRows: async (task) => finding.run(task),
-    async importFile({ key, firstSequence, writtenAt, ...file }) {
+    async importFile(task) {
       await beforeBuild();
-      const { port1, port2 } = new MessageChannel();
-      const begun = new MessageChannel();
       const scratchFolder = graphScratchFolder;
-      const [built] = await Promise.all([
-        buildImport(
-          { store, clock, scratchFolder },
-          { task: 'build-import', key, firstSequence, writtenAt, parts: port2 },
-        ),
-        readImport({ task: 'read-import', ...file, parts: port1, begun: begun.port1 }),
-      ]);
-      return built;
+      const threads = {
+        read: readImport,
+        help: readImport,
+        build: (building: BuildImportTask) => buildImport({ store, clock, scratchFolder }, building),
+      };
+      return importByThreads(threads, task);
     },
     replacedRows: (task) => replacedRows({ store }, task),
   };

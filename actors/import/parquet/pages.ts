@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { limits } from '../../../protocol/limits.ts';
+import type { FileRanges } from '../file-ranges.ts';
 import { type DataPage, pageRows, readDataPage, readDataPageV2, readDictionaryPage } from './datapage.ts';
 import {
   type ColumnMetaData,
@@ -16,30 +17,36 @@ import { ParquetError } from './parquet-error.ts';
 const aheadBytes = 64 * 1024;
 const headerBytesMax = 8 * 1024 * 1024;
 
-const heldBytesMax = 512 * 1024 * 1024;
+/** Bytes of pages that a thread holds at once. */
+export const heldBytesMax = 512 * 1024 * 1024;
 /** What a page holds for each of its values beside it: its levels, and which it is. */
 const valueBytes = 12;
 /** What a page costs beside its bytes. */
 const pageBytes = 64 * 1024;
 
-/** Adds up what all columns of a file unpack, and what they hold at once: both are bounded for the file as a whole. */
+/** Adds up what all columns of a file unpack, bounded for the file as a whole, and what they hold at once, bounded for each thread that reads it. */
 export class UnpackedBytes {
-  #count = 0;
+  readonly #ranges: FileRanges;
+  readonly #heldMax: number;
   #held = 0;
+
+  constructor(ranges: FileRanges, heldMax = heldBytesMax) {
+    this.#ranges = ranges;
+    this.#heldMax = heldMax;
+  }
 
   /** Says that a column holds so many bytes more, or less. Throws ParquetError where that is too much for the file. */
   hold(more: number): void {
     this.#held += more;
-    if (this.#held > heldBytesMax)
+    if (this.#held > this.#heldMax)
       throw new ParquetError(
-        `its columns' pages take more than ${heldBytesMax} bytes at once: write smaller pages`,
+        `its columns' pages take more than ${this.#heldMax} bytes at once: write smaller pages`,
       );
   }
 
   /** Says that so many bytes are about to be unpacked. Throws ParquetError where the file unpacks to too much. */
   add(bytes: number): void {
-    this.#count += bytes;
-    if (this.#count > limits.parquetRawBytesMax)
+    if (this.#ranges.countUnpacked(bytes) > limits.parquetRawBytesMax)
       throw new ParquetError(`it unpacks to more than ${limits.parquetRawBytesMax} bytes: split it`);
   }
 }

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { batchBytes, type RowSink, RowWriter } from '../../../actors/import/row-writer.ts';
+import { FileRanges } from '../../../actors/import/file-ranges.ts';
+import { batchBytes, type RowSink } from '../../../actors/import/row-sink.ts';
+import { RowWriter } from '../../../actors/import/row-writer.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 
 test('rows that make more documents than an import may have end it, as soon as they do', async () => {
   let bytes = 0;
   const sink: RowSink = {
+    range: async () => {},
     batchBuffer: () => new ArrayBuffer(batchBytes),
     rows: async ({ buffer }) => {
       bytes += buffer.length;
@@ -13,7 +16,7 @@ test('rows that make more documents than an import may have end it, as soon as t
     chunk: async () => {},
   };
   const bytesMax = 10_000_000;
-  const writer = new RowWriter([], sink, { bytesMax });
+  const writer = new RowWriter([], sink, { bytesMax, ranges: new FileRanges() });
   const text = Buffer.alloc(100_000, 'x');
 
   const written = (async () => {

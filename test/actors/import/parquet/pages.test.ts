@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { FileHandle } from 'node:fs/promises';
 import { describe, test } from 'node:test';
+import { FileRanges } from '../../../../actors/import/file-ranges.ts';
 import { unpackLz4, unpackLz4Block } from '../../../../actors/import/parquet/lz4.ts';
 import type { ColumnMetaData, SchemaElement } from '../../../../actors/import/parquet/metadata.ts';
 import { ColumnPages, UnpackedBytes } from '../../../../actors/import/parquet/pages.ts';
@@ -53,7 +54,11 @@ test('small pages that stand together are read together', async () => {
   } as unknown as ColumnMetaData;
   const element = { type: 'INT32', name: 'n' } as SchemaElement;
   const shape = { element, repetitionMax: 0, definitionMax: 0, hasLevels: false, rowCount: count };
-  const pages = new ColumnPages({ file, size: bytes.length, unpacked: new UnpackedBytes() }, metadata, shape);
+  const pages = new ColumnPages(
+    { file, size: bytes.length, unpacked: new UnpackedBytes(new FileRanges()) },
+    metadata,
+    shape,
+  );
 
   const found: number[] = [];
   for (let held = await pages.next(); held !== null; held = await pages.next()) {
@@ -97,7 +102,7 @@ test('a page with more values than its row group has rows is refused before they
     };
     content.copy(bytes);
     const pages = new ColumnPages(
-      { file, size: bytes.length, unpacked: new UnpackedBytes() },
+      { file, size: bytes.length, unpacked: new UnpackedBytes(new FileRanges()) },
       metadata,
       shape,
     );

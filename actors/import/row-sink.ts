@@ -1,0 +1,28 @@
+import type { ChunkColumn } from '../columns/chunk-builder.ts';
+
+/** Bytes of a batch, unless one row takes more. */
+export const batchBytes = 2 * 1024 * 1024;
+
+/** Takes what is made of rows. */
+export interface RowSink {
+  /** Begins with the rows of a range, `number` in the order of the file. */
+  range(number: number): Promise<void>;
+  /** Memory for a batch, with anything in it: one of those that it was given before, where it has that again. */
+  batchBuffer(): ArrayBuffer;
+  /** Entries, one after the other; the buffer is the sink's. */
+  rows(batch: RowsBatch): Promise<void>;
+  /** The columns of the next rows. */
+  chunk(chunk: ColumnsChunk): Promise<void>;
+}
+
+export interface RowsBatch {
+  readonly buffer: Buffer<ArrayBuffer>;
+  readonly rowCount: number;
+}
+
+export interface ColumnsChunk {
+  readonly rowCount: number;
+  /** Whether every key of the rows has a column. */
+  readonly everyKey: boolean;
+  readonly columns: readonly ChunkColumn[];
+}

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { ReadImportTask } from '../../../actors/compute/lanes.ts';
+import { readImport } from '../../../actors/compute/read-import.ts';
+import { FileRanges } from '../../../actors/import/file-ranges.ts';
+import { Oracle } from '../../support/duckdb.ts';
+import { type Help, ImportFolder, never } from '../../support/imported-segments.ts';
+import { seededRandom } from '../../support/segments.ts';
+
+const seed = Number(process.env.TIDEBASE_TEST_SEED ?? Math.floor(Math.random() * 1e9));
+/** Ranges are so short that each file has several. */
+const rangeRows = 7;
+const folder = new ImportFolder();
+after(() => folder.close());
+
+function randomCsv(random: () => number, rows: number): string {
+  const end = random() < 0.5 ? '\r\n' : '\n';
+  const texts = ['plain', '"a, b"', '"two\nlines"', '"a ""word"""', '', 'größe', '"\r\n"'];
+  const lines = Array.from({ length: rows }, (_, at) => {
+    const text = texts[Math.floor(random() * texts.length)];
+    return `${random() < 0.1 ? end : ''}${at * 3},${text},${(random() * 100).toFixed(2)}`;
+  });
+  return `${random() < 0.5 ? '\ufeff' : ''}number,note,share${end}${lines.join(end)}${random() < 0.5 ? end : ''}`;
+}
+
+function randomLines(random: () => number, rows: number): string {
+  return Array.from({ length: rows }, (_, at) => {
+    const object = {
+      number: at,
+      note: 'x'.repeat(random() * 90),
+      ...(random() < 0.2 ? { seldom: [at, null] } : {}),
+    };
+    return `${random() < 0.1 ? ' \n\n' : ''}${JSON.stringify(object)}${random() < 0.3 ? ' \r' : ''}`;
+  }).join('\n');
+}
+
+/** Help that begins at once or some milliseconds later, and counts the ranges that it gives. */
+class CountedHelp {
+  ranges = 0;
+  readonly #random: () => number;
+
+  constructor(random: () => number) {
+    this.#random = random;
+  }
+
+  readonly help: Help = async (task) => {
+    const { parts } = task;
+    const post = parts.postMessage.bind(parts);
+    parts.postMessage = (message, moved?: never) => {
+      if (message.kind === 'range') this.ranges++;
+      post(message, moved);
+    };
+    if (this.#random() < 0.5) await new Promise((resolve) => setTimeout(resolve, this.#random() * 4));
+    await readImport(task);
+  };
+}
+
+test('two readers make the segment that one makes, byte by byte', async (t) => {
+  t.diagnostic(`TIDEBASE_TEST_SEED=${seed}`);
+  const random = seededRandom(seed);
+  let [ranges, given] = [0, 0];
+  for (let round = 0; round < 20; round++) {
+    const rows = 1 + Math.floor(random() * 400);
+    for (const [format, content] of [
+      ['csv', randomCsv(random, rows)],
+      ['ndjson', randomLines(random, rows)],
+    ] as const) {
+      const path = folder.fileOf(`random.${format}`, content);
+      const few = 1 + Math.floor(random() * 40);
+      const query = `format=${format}&text=note`;
+      const counted = new CountedHelp(random);
+
+      const alone = await folder.import(path, query, { rangeRows: few });
+      const helped = await folder.import(path, query, { rangeRows: few, help: counted.help });
+
+      assert.deepEqual(helped.built, alone.built);
+      assert.equal(alone.built.rowCount, rows);
+      assert.ok(helped.segment.equals(alone.segment), `${format}, ${rows} rows in ranges of ${few}`);
+      ranges += Math.ceil(rows / few);
+      given += counted.ranges;
+    }
+  }
+  t.diagnostic(`help gave ${given} of ${ranges} ranges`);
+  assert.ok(given > 0 && given < ranges);
+});
+
+test('two readers make of a Parquet file what one makes: each takes row groups', async () => {
+  const path = join(folder.path, 'groups.parquet');
+  const oracle = await Oracle.open();
+  const rows = "SELECT i AS number, 'note ' || (i % 7) AS note FROM range(200_000) r(i)";
+  await oracle.rows(`COPY (${rows}) TO '${path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)`);
+  oracle.close();
+  const counted = new CountedHelp(() => 1);
+
+  const alone = await folder.import(path, 'format=parquet&text=note');
+  const helped = await folder.import(path, 'format=parquet&text=note', { help: counted.help });
+
+  assert.equal(alone.built.rowCount, 200_000);
+  assert.deepEqual(helped.built, alone.built);
+  assert.ok(helped.segment.equals(alone.segment));
+  assert.ok(counted.ranges > 0 && counted.ranges < 4, `help gave ${counted.ranges} ranges of 65,536 rows`);
+});
+
+test('of several mistakes the first one in the file is told, with its row, whoever finds it', async () => {
+  const lines = Array.from({ length: 100 }, (_, at) => (at === 61 || at === 79 ? `${at},x,more` : `${at},x`));
+  const path = folder.fileOf('mistakes.csv', `number,note\n${lines.join('\n')}\n`);
+  const random = seededRandom(seed);
+
+  for (let round = 0; round < 20; round++) {
+    const { help } = new CountedHelp(random);
+    assert.match(await folder.refusal(path, 'format=csv', { rangeRows, help }), /row 62: it has 3 fields/u);
+  }
+});
+
+test('a value of another kind begins the import anew, by one reader, that knows all values', async () => {
+  const lines = Array.from({ length: 12_000 }, (_, at) => (at === 11_990 ? 'x' : String(at)));
+  const path = folder.fileOf('kinds.csv', `number\n${lines.join('\n')}\n`);
+  let helps = 0;
+  const help: Help = (task) => {
+    helps++;
+    return readImport(task);
+  };
+
+  const alone = await folder.import(path, 'format=csv', { rangeRows: 1_000 });
+  const helped = await folder.import(path, 'format=csv', { rangeRows: 1_000, help });
+
+  assert.deepEqual(helped.built.textKeys, ['number']);
+  assert.deepEqual([alone.readings, helped.readings, helps], [2, 2, 1]);
+  assert.ok(helped.segment.equals(alone.segment));
+});
+
+test('a column that some rows have is there, and one that none has is refused, whoever reads them', async () => {
+  const lines = Array.from({ length: 60 }, (_, at) =>
+    JSON.stringify({ number: at, ...(at === 41 ? { seldom: 1 } : {}) }),
+  );
+  const path = folder.fileOf('seldom.ndjson', lines.join('\n'));
+
+  const { built } = await folder.import(path, 'format=ndjson&columns=seldom', {
+    rangeRows,
+    help: readImport,
+  });
+
+  assert.equal(built.rowCount, 60);
+  const told = await folder.refusal(path, 'format=ndjson&columns=seldom,nowhere', {
+    rangeRows,
+    help: readImport,
+  });
+  assert.match(told, /no column "nowhere"/u);
+  assert.equal(told, await folder.refusal(path, 'format=ndjson&columns=seldom,nowhere', { rangeRows }));
+});
+
+test('a reader that ends in the middle of a range ends the import; one that never begins, or can do nothing, does not', async () => {
+  const path = folder.fileOf(
+    'ends.csv',
+    `number\n${Array.from({ length: 100 }, (_, at) => at).join('\n')}\n`,
+  );
+  const ends: Help = async (task: ReadImportTask) => {
+    const ranges = new FileRanges(task.ranges);
+    const range = ranges.take(7, ({ start }) => ({ end: start + 20, rowCount: 10 }));
+    task.parts.postMessage({ kind: 'range', number: range?.number ?? 0 });
+    task.parts.close();
+  };
+  const vanishes: Help = async (task) => {
+    new FileRanges(task.ranges).take(7, ({ start }) => ({ end: start + 20, rowCount: 10 }));
+    task.parts.close();
+  };
+  const leaves: Help = async (task) => task.parts.close();
+  const fails: Help = (task) => readImport({ ...task, path: join(folder.path, 'nothing') });
+
+  for (const help of [ends, vanishes])
+    await assert.rejects(
+      folder.import(path, 'format=csv', { rangeRows, help }),
+      /a thread that reads the file has ended/u,
+    );
+
+  for (const help of [never, leaves, fails])
+    assert.equal((await folder.import(path, 'format=csv', { rangeRows, help })).built.rowCount, 100);
+});
