@@ -2,7 +2,7 @@
  * Merges segments of 32 MB, as flushes make them, into one, and says how fast and in how much memory.
  * Run: npm run measure -- big-segment [MB of documents, 3900: about 2 GB stored] [bytes of a document, 1000]. The last line is JSON.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildSegment } from '../../actors/compute/build-segment.ts';
@@ -13,6 +13,7 @@ import { noTombstones, tombstonesToWire } from '../../actors/storage/tombstones.
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
+import { peakResidentMB } from '../support/peak-resident.ts';
 import { randomText, seededRandom } from '../support/segments.ts';
 
 const [rawMB = 3_900, documentBytes = 1_000] = process.argv.slice(2).map(Number);
@@ -21,11 +22,6 @@ const inputBytes = 32 * MB;
 const folder = mkdtempSync(join(tmpdir(), 'big-segment-'));
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** The peak of the whole process since its start, by the kernel. */
-function peakResidentMB(): number {
-  const kB = /VmHWM:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
-  return Number(kB) / 1000;
-}
 const residentMB = () => process.memoryUsage().rss / MB;
 
 /** Half words, half noise: compresses to about half. */

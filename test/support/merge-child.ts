@@ -9,6 +9,7 @@ import { noTombstones, tombstonesToWire } from '../../actors/storage/tombstones.
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
+import { peakResidentMB } from './peak-resident.ts';
 import { entryOf } from './segments.ts';
 
 const [folder = '', segments = '', megabytes = ''] = process.argv.slice(2);
@@ -49,7 +50,7 @@ for (let n = 0; n < Number(segments); n++) {
   const key = `ns/ab/n/segment/in${n}`;
   inputs.push({ key, built: await build(key, n) });
 }
-const before = process.memoryUsage().rss;
+const beforeMB = process.memoryUsage().rss / MB;
 const merged = await mergeSegments(components, {
   task: 'merge-segments',
   key: 'ns/ab/n/segment/out',
@@ -59,12 +60,11 @@ const merged = await mergeSegments(components, {
     tombstones: tombstonesToWire(noTombstones),
   })),
 });
-const peak = process.resourceUsage().maxRSS * 1024;
 process.stdout.write(
   JSON.stringify({
     rows: merged?.toc.rowCount,
     storedMB: (merged?.size ?? 0) / MB,
-    aboveIdleMB: (peak - before) / MB,
+    aboveIdleMB: peakResidentMB() - beforeMB,
     rowsExpected: rowsEach * Number(segments),
   }),
 );
