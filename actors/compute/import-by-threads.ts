@@ -49,7 +49,14 @@ async function readAndBuild(
     // What it can't do is told to who builds, and what it doesn't is done by the first reader.
     threads.help({ ...task, parts: port1, begun: null }, [port1]).catch(() => {});
   }
-  const building = { task: 'build-import', key, firstSequence, writtenAt, parts: ports } as const;
+  const building = {
+    task: 'build-import',
+    key,
+    firstSequence,
+    writtenAt,
+    looksAtAll,
+    parts: ports,
+  } as const;
   const [built] = await Promise.all([threads.build(building, ports), reading]);
   return built;
 }

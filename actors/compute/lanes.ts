@@ -111,6 +111,8 @@ export interface BuildImportTask {
   readonly key: string;
   readonly firstSequence: number;
   readonly writtenAt: number;
+  /** As of the readers. */
+  readonly looksAtAll: boolean;
   /** Ports of the first reader, and of those that may help it. */
   readonly parts: readonly [MessagePort, ...MessagePort[]];
 }

@@ -42,14 +42,14 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
     buildGraphs: (task, claim) => run<BuiltGraph[]>('graph', task, claim),
     embed: (task, claim) => run<Embedded>(task.task === 'embed-here' ? 'model' : 'embed', task, claim),
     importFile(task, claim) {
+      // What was begun is not too late when it has to be done once more.
+      const claimOf = ({ looksAtAll }: { readonly looksAtAll: boolean }) =>
+        looksAtAll ? { ...claim, deadlineAt: null } : claim;
       const threads: ImportThreads = {
-        // What was begun is not too late when it has to be done once more.
-        read: (reading, ports) =>
-          run<void>('import', reading, reading.looksAtAll ? { ...claim, deadlineAt: null } : claim, [
-            ...ports,
-          ]),
+        read: (reading, ports) => run<void>('import', reading, claimOf(reading), [...ports]),
         help: (reading, ports) => run<void>('importHelp', reading, claim, [...ports]),
-        build: (building, ports) => run<BuiltImport | null>('importBuild', building, claim, [...ports]),
+        build: (building, ports) =>
+          run<BuiltImport | null>('importBuild', building, claimOf(building), [...ports]),
       };
       return importByThreads(threads, task);
     },

@@ -9,7 +9,13 @@ import { areTexts, NotText } from './parquet/bytes-value.ts';
 import { FlatField } from './parquet/flat-field.ts';
 import { type FileMetaData, footerBytes, footerTailBytes, readFooter } from './parquet/metadata.ts';
 import { NestedField } from './parquet/nested-field.ts';
-import { ColumnPages, heldBytesMax, type ParquetSource, UnpackedBytes } from './parquet/pages.ts';
+import {
+  ColumnPages,
+  heldBytesAtMost,
+  heldBytesMax,
+  type ParquetSource,
+  UnpackedBytes,
+} from './parquet/pages.ts';
 import { ParquetError, unreadable } from './parquet/parquet-error.ts';
 import type { ValueKind } from './parquet/parquet-value.ts';
 import { type LeafNode, type SchemaNode, schemaOf } from './parquet/schema.ts';
@@ -60,11 +66,8 @@ const noRows: ReadRows = { rowCount: 0, temporalKeys: [], textKeys: [], textOnly
 /** Whether a thread that helps holds no more than it may, as far as the file says it. */
 function isLight({ metadata }: ParquetFile): boolean {
   return metadata.row_groups.every(({ columns }) => {
-    const bytes = columns.reduce(
-      (sum, { meta_data }) => sum + Number(meta_data?.total_uncompressed_size ?? 0),
-      0,
-    );
-    return bytes <= heldByHelpMax;
+    const told = columns.flatMap(({ meta_data }) => meta_data ?? []);
+    return heldBytesAtMost(told) <= heldByHelpMax;
   });
 }
 

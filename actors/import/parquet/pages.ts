@@ -21,6 +21,16 @@ const headerBytesMax = 8 * 1024 * 1024;
 export const heldBytesMax = 512 * 1024 * 1024;
 /** What a page holds for each of its values beside it: its levels, and which it is. */
 const valueBytes = 12;
+
+/** Bytes that the pages of columns hold at most, if all of them are held at once; of a file that says what it has. */
+export function heldBytesAtMost(columns: readonly ColumnMetaData[]): number {
+  return columns.reduce(
+    (sum, { total_uncompressed_size, num_values }) =>
+      sum + Number(total_uncompressed_size) + Number(num_values) * valueBytes,
+    0,
+  );
+}
+
 /** What a page costs beside its bytes. */
 const pageBytes = 64 * 1024;
 

@@ -102,6 +102,20 @@ test('two readers make of a Parquet file what one makes: each takes row groups',
   assert.ok(counted.ranges > 0 && counted.ranges < 4, `help gave ${counted.ranges} ranges of 65,536 rows`);
 });
 
+test('help leaves a Parquet file alone whose pages may be more than it may hold, small as they are in the file', async () => {
+  const path = join(folder.path, 'flags.parquet');
+  const oracle = await Oracle.open();
+  const flags = Array.from({ length: 95 }, (_, at) => `(i + ${at}) % 3 = 0 AS f${at}`);
+  const rows = `SELECT ${flags.join(', ')} FROM range(245_760) r(i)`;
+  await oracle.rows(`COPY (${rows}) TO '${path}' (FORMAT parquet, ROW_GROUP_SIZE 122_880)`);
+  oracle.close();
+  const counted = new CountedHelp(() => 1);
+
+  const { built } = await folder.import(path, 'format=parquet', { help: counted.help });
+
+  assert.deepEqual([built.rowCount, counted.ranges], [245_760, 0]);
+});
+
 test('of several mistakes the first one in the file is told, with its row, whoever finds it', async () => {
   const lines = Array.from({ length: 100 }, (_, at) => (at === 61 || at === 79 ? `${at},x,more` : `${at},x`));
   const path = folder.fileOf('mistakes.csv', `number,note\n${lines.join('\n')}\n`);
