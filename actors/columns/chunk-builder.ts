@@ -159,7 +159,7 @@ export class ChunkBuilder {
     this.endRows({ rows: 1, values, stringBytes });
   }
 
-  /** As `endRow`, after the values of some rows. */
+  /** Ends several rows at once, after their values were added to the columns of their keys. */
   endRows({ rows, values, stringBytes }: AddedRows): void {
     this.#rowCount += rows;
     this.#entryCount += values;

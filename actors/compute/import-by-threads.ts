@@ -7,11 +7,11 @@ import type { BuildImportTask, BuiltImport, ImportFileTask, ReadImportTask } fro
 
 /** Where the tasks of an import run; ports of a task are moved. */
 export interface ImportThreads {
-  /** Begins when it is the import's turn. */
+  /** Reads the file; begins when it is the import's turn. */
   read(task: ReadImportTask, moved: readonly MessagePort[]): Promise<void>;
-  /** May begin late, or not at all. */
+  /** Reads ranges of the file beside the first reader; may begin late, or not at all. */
   help(task: ReadImportTask, moved: readonly MessagePort[]): Promise<void>;
-  /** Null: kinds of columns have to be inferred from all rows. */
+  /** Makes the segment; answers null where kinds of columns have to be inferred from all rows. */
   build(task: BuildImportTask, moved: readonly MessagePort[]): Promise<BuiltImport | null>;
 }
 

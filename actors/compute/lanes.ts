@@ -102,7 +102,7 @@ export interface ReadImportTask
 export type ImportFileTask = Pick<BuildImportTask, 'key' | 'firstSequence' | 'writtenAt'> &
   Pick<ReadImportTask, 'path' | 'dims'> &
   ImportQuestion & {
-    /** How long the file is. */
+    /** How long the received file is, in bytes. */
     readonly bytes: number;
   };
 
@@ -111,7 +111,7 @@ export interface BuildImportTask {
   readonly key: string;
   readonly firstSequence: number;
   readonly writtenAt: number;
-  /** As of the readers. */
+  /** Whether the readers infer kinds of columns from all rows: this is the import's second try. */
   readonly looksAtAll: boolean;
   /** Ports of the first reader, and of those that may help it. */
   readonly parts: readonly [MessagePort, ...MessagePort[]];

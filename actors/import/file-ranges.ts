@@ -2,11 +2,11 @@ import { assert } from '../../src/base/assert.ts';
 
 /** Rows of a file that one thread reads, one behind the other. */
 export interface FileRange {
-  /** 0, 1, 2 …, in the order of the file. */
+  /** The range's place among all, from 0, in the order of the file. */
   readonly number: number;
-  /** How many rows lie before it. */
+  /** How many rows of the file lie before the range. */
   readonly firstRow: number;
-  /** Where in the file its first byte lies, and where the first one behind it; of Parquet, its row groups by their numbers. */
+  /** Bytes of the file, from the range's first to the first one behind it; of a Parquet file, row groups by their numbers. */
   readonly start: number;
   readonly end: number;
 }
@@ -14,7 +14,7 @@ export interface FileRange {
 /** Where a range begins that nobody has taken. */
 export type RangeStart = Omit<FileRange, 'end'>;
 
-/** Where a range ends, and how many rows it has. */
+/** Where a range ends, as `end` of FileRange has it, and how many rows it has. */
 export interface RangeEnd {
   readonly end: number;
   readonly rowCount: number;
@@ -31,12 +31,12 @@ const lockMsMax = 30_000;
  * comes late, has less to do. Whoever takes a range finds where it ends, and the next one begins there.
  */
 export class FileRanges {
-  /** For the other threads. */
+  /** The memory that all threads share which read the file: what another thread makes its own `FileRanges` of. */
   readonly shared: SharedArrayBuffer;
   readonly #words: Int32Array;
   readonly #numbers: Float64Array;
 
-  /** `shared`: of the first thread's; without it these are the first. */
+  /** Makes ranges in memory that another thread shares; without `shared`, new ones that begin with the file. */
   constructor(shared = new SharedArrayBuffer(sharedBytes)) {
     this.shared = shared;
     this.#words = new Int32Array(shared);
@@ -69,17 +69,17 @@ export class FileRanges {
     });
   }
 
-  /** How many were taken. */
+  /** How many ranges all threads have taken. */
   get count(): number {
     return this.#alone(() => this.#words[words.number] as number);
   }
 
-  /** Whether there is no other range. */
+  /** Whether nobody takes another range: the file has no more, or reading was given up. */
   get isOver(): boolean {
     return Atomics.load(this.#words, words.isOver) !== 0;
   }
 
-  /** Nobody takes another range. */
+  /** Ends the taking: from now on no thread gets another range. */
   end(): void {
     Atomics.store(this.#words, words.isOver, 1);
   }

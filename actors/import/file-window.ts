@@ -30,7 +30,7 @@ export class FileWindow {
   position = 0;
   end = 0;
 
-  /** `memory`: where its bytes lie, 16 MB and more; without it, in memory of its own. */
+  /** Makes a window in `memory`, of 16 MB and more; without it, in memory of its own. */
   constructor(file: FileHandle, memory = viewed(Buffer.from(new ArrayBuffer(windowBytes)))) {
     this.#file = file;
     assert(memory.bytes.length >= windowBytes, () => 'memory for two of the longest rows');

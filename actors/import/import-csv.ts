@@ -309,12 +309,12 @@ class CsvReader implements RowsAtHand {
   bytes = 0;
   /** The open field. */
   source: Buffer = this.#scratch.bytes;
-  /** The same. */
+  /** The open field's bytes, with a view of them. */
   viewed: ViewedBytes = this.#scratch;
   start = 0;
   end = 0;
 
-  /** `memory`: where the window's bytes lie, if anywhere. */
+  /** Makes a reader whose window lies in `memory`, where that is given, and in memory of its own otherwise. */
   constructor({ file }: ImportRequest, memory?: ViewedBytes) {
     this.#window = new FileWindow(file, memory);
   }

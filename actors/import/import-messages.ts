@@ -18,11 +18,11 @@ export type ImportPart =
 
 type ReaderMessage =
   | ImportPart
-  /** What comes next is of this range. */
+  /** Begins a range: what the reader sends next is of it. */
   | { readonly kind: 'range'; readonly number: number }
-  /** There is no other range; so many there were, of all readers. */
+  /** Says that the reader has found no other range; `rangeCount` is how many all readers have taken. */
   | { readonly kind: 'end'; readonly read: ReadRows; readonly rangeCount: number }
-  /** A value is not of its column's kind. */
+  /** Says that a value is not of its column's kind: all of the file has to be read anew. */
   | { readonly kind: 'again' }
   | { readonly kind: 'failed'; readonly error: ApiErrorWire };
 
@@ -34,7 +34,7 @@ interface PartTaken {
 /** 2 MB each, and a chunk's columns now and then. */
 const partsAheadMax = 8;
 
-/** A reader's end. */
+/** The reader's end of a port: sends entries and columns of the rows that it reads. */
 export class PartsSender implements RowSink {
   readonly #port: MessagePort;
   readonly #spare: ArrayBuffer[] = [];
@@ -122,15 +122,15 @@ function failureOf(error: unknown): ReaderMessage {
   return { kind: 'failed', error: apiErrorToWire(known) };
 }
 
-/** Who makes the segment wants nothing more. */
+/** Thrown where a part is sent to a thread that wants nothing more: it has all, or has failed. */
 export class PartsRefused extends Error {
   override name = 'PartsRefused';
 }
 
-/** A reader, as the other end knows it. */
+/** A reader, as the thread knows it that makes the segment. */
 interface Reader {
   readonly port: MessagePort;
-  /** What it has sent and nobody has taken. */
+  /** Messages of the reader that nobody has taken. */
   readonly waiting: ReaderMessage[];
   hasSent: boolean;
   hasGivenRange: boolean;
@@ -139,14 +139,14 @@ interface Reader {
 }
 
 /**
- * The other end: the parts of all readers in the order of the file, whoever has read them. The first reader reads all that no other one does;
+ * Receives the parts of all readers, in the order of the file, whoever has read them. The first reader reads all that no other one does;
  * others may come late, or never.
  */
 export class PartsReceiver {
   readonly #readers: readonly Reader[];
   readonly #first: Reader;
   readonly #read: ReadRows[] = [];
-  /** Whose range is being taken. */
+  /** The reader whose range is being taken; null between two ranges. */
   #current: Reader | null = null;
   #nextRange = 0;
   #rangeCount = 0;

@@ -37,7 +37,7 @@ import { type RowVectorSource, WindowRows } from './window-rows.ts';
 export async function importParquet(request: ImportRequest, sink: RowSink): Promise<ReadRows> {
   try {
     const file = await openParquet(request);
-    // Nothing is taken then, and nothing is missing.
+    // Help that takes no range leaves the whole file to the first reader.
     if (request.helps && !isLight(file)) return noRows;
     return await importRows(request, file, sink, request.looksAtAll ? await findBinary(file) : new Set());
   } catch (error) {
@@ -237,7 +237,7 @@ async function findBinary({
   chosen,
   source: { file, size },
 }: ParquetFile): Promise<Set<LeafNode>> {
-  // What a look unpacks counts by itself.
+  // What is unpacked only to look at values is not counted with what the rows unpack to.
   const source = { file, size, unpacked: new UnpackedBytes(new FileRanges()) };
   const binary = new Set<LeafNode>();
   const read = used.filter((column) => column !== chosen.vector);

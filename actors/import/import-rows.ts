@@ -10,15 +10,15 @@ export interface ImportRequest extends Omit<ImportQuestion, 'format'> {
   readonly size: number;
   /** How long the namespace's vectors are; null where it is new. */
   readonly dims: number | null;
-  /** Where it takes its rows from, as all threads do that read the file. */
+  /** The ranges of the file, of which all threads take theirs that read it. */
   readonly ranges: FileRanges;
-  /** Whether another thread reads what this one does not. */
+  /** Whether this thread only helps: another one reads whatever this one does not. */
   readonly helps: boolean;
   /** Whether the kinds of columns are inferred from all rows, and not from the first ones. */
   readonly looksAtAll: boolean;
   /** Rows of a range of a text file; default: those of a chunk of columns. */
   readonly rangeRows?: number;
-  /** Whether kernels make no rows, so that the loops do which are their twins; default: of short files. */
+  /** Whether rows are made by the loops that are the kernels' twins; default: only those of short files. */
   readonly rowByRow?: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface AskedName {
 
 /** What a thread knows of the rows that it has read. */
 export interface ReadRows extends ImportedRows {
-  /** Names that none of them has. */
+  /** Names of the query that none of the rows has. */
   readonly unseen: readonly AskedName[];
 }
 

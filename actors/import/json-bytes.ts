@@ -31,7 +31,7 @@ escapes[0x5c] = 1;
 /** A text that is written often, as words of four bytes. */
 export class WordText {
   readonly words: Int32Array;
-  /** In bytes. */
+  /** Bytes of the text. */
   readonly length: number;
 
   constructor(text: string) {
@@ -69,7 +69,7 @@ export class JsonBytes {
     this.at = to;
   }
 
-  /** What comes behind it is written over its last word. Throws a RangeError where there is no room for that: its writer leaves more. */
+  /** Writes a text of words; what comes behind it is written over its last word. Throws a RangeError where there is no room for that: its writer leaves more. */
   words({ words, length }: WordText): void {
     const { view, at } = this;
     for (let word = 0, to = at; word < words.length; word++, to += 4)

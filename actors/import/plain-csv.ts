@@ -15,7 +15,7 @@ export interface RowsAtHand {
   /** Where in the window the next row begins, and where the window ends. */
   readonly position: number;
   readonly windowEnd: number;
-  /** So many rows were read, and the next one begins there. */
+  /** Passes over rows that were read: so many, and the next one begins at `position` of the window. */
   skip(rows: number, position: number): void;
 }
 
@@ -24,7 +24,7 @@ export class PlainCsv {
   readonly #documents: CsvDocuments;
   readonly #columns: readonly DefinedColumn[];
 
-  /** `columns`: of metas. Null where the file has more of something than there is room for. */
+  /** Answers what writes the rows of a file with such fields, or null where it has more of them than there is room for. `columns`: those of metas. */
   static for(
     columns: readonly DefinedColumn[],
     { id, text, meta }: ChosenFields,

@@ -15,7 +15,7 @@ export class RangeEnds {
   readonly #form: RowForm;
   readonly #rows: RowEnds;
 
-  /** `rowsMax`: of a range. */
+  /** Looks at a file whose ranges have at most `rowsMax` rows of such a form. */
   constructor(
     { file, size }: { readonly file: FileHandle; readonly size: number },
     { form, rowsMax }: { readonly form: RowForm; readonly rowsMax: number },

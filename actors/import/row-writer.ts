@@ -25,7 +25,7 @@ interface Column {
   readonly name: string;
   /** `,"name":` as JSON. */
   readonly member: WordText;
-  /** The same of a row's first value: without the comma. */
+  /** `"name":` as JSON, before a row's first value. */
   readonly firstMember: WordText;
   values: KeyColumn | null;
 }

@@ -38,7 +38,7 @@ let code: WebAssembly.Module | null = null;
 /** Kinds of columns, as the kernel numbers them. */
 export const csvKinds = ['int', 'float', 'bool', 'date', 'time', 'text'] as const;
 
-/** A value of more digits than a double tells exactly: where its text lies, as of strings. The other kinds are those of columns. */
+/** A kind beside those of columns: a number of more digits than a double tells exactly, of which the kernel tells where its text lies. */
 export const longFloat = 12;
 
 export interface CsvShape {
@@ -70,7 +70,7 @@ export class CsvDocuments {
   readonly #wide: Int32Array;
   readonly #rowsMax: number;
 
-  /** Null where there are more fields, columns or names than it has room for. */
+  /** Answers a kernel of its own for files of a shape; null where that has more fields, columns or names than there is room for. */
   static for(shape: CsvShape): CsvDocuments | null {
     const documents = new CsvDocuments();
     return documents.#prepare(shape) ? documents : null;
@@ -128,7 +128,7 @@ export class CsvDocuments {
     return this.#values.subarray(column * this.#rowsMax, (column + 1) * this.#rowsMax);
   }
 
-  /** The same as pairs: halves of integers of 64 bits, the lower one first, or where texts begin in `source` and end. */
+  /** A column's values as pairs, by row: halves of integers of 64 bits, the lower one first, or where texts begin in `source` and end. */
   pairsOf(column: number): Int32Array {
     return this.#wide.subarray(column * this.#rowsMax * 2, (column + 1) * this.#rowsMax * 2);
   }

@@ -11,7 +11,7 @@ const rowsInitial = 1024;
 
 /** Digests of the ids of rows, in their order: short ids are digested four at a time. Memory: 16 bytes a row. */
 export class IdDigests {
-  /** Null: the one that is ours. */
+  /** What digests each id; null: SHA-256, four short ids at a time. */
   readonly #digest: IdDigestFunction | null;
   #words: Uint32Array<ArrayBuffer>;
   #count = 0;
@@ -20,7 +20,7 @@ export class IdDigests {
   readonly #places = new Uint32Array(shaLanes);
   #waiting = 0;
 
-  /** `rowsExpected`: as many as will come, where that is known. */
+  /** Makes room for `rowsExpected` rows, where their number is known; more find room as they come. */
   constructor({
     rowsExpected = rowsInitial,
     digest = null,
@@ -42,7 +42,7 @@ export class IdDigests {
     }
   }
 
-  /** Four words a row. */
+  /** Answers the digests of all ids so far, four words a row. */
   all(): Uint32Array {
     this.#digestWaiting();
     return this.#words;

@@ -342,7 +342,7 @@ function halvesOf(offset: number): readonly [number, number] {
 }
 
 interface IdRows {
-  /** Four words a row. */
+  /** Digests of the rows' ids, four words a row. */
   readonly digests: Uint32Array;
   /** The rows by rising hash. */
   readonly order: Uint32Array;

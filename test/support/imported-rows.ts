@@ -94,7 +94,7 @@ export async function readBytesRows(
 
 class DocumentsSink implements RowSink {
   readonly documents: ImportedDocument[] = [];
-  /** Rows whose columns came. */
+  /** How many rows' columns have come. */
   columnRows = 0;
 
   async range(): Promise<void> {}

@@ -240,7 +240,7 @@ function keep(cell: i32, kind: u8, value: f64): void {
   store<f64>(valuesAddress + ((<usize>cell) << 3), value);
 }
 
-/** What is kept is where a text lies. */
+/** Keeps as a cell's value where its text lies. */
 function keepPlace(cell: i32, kind: u8, from: usize, end: usize): void {
   store<u8>(kindsAddress + cell, kind);
   const place = valuesAddress + ((<usize>cell) << 3);
@@ -395,7 +395,7 @@ function daysAt(at: usize): i32 {
   return (era - 1) * 146_097 + dayOfEra - 719_468;
 }
 
-/** Negative where they are no digits. */
+/** Answers the number that two digits at an address make; a negative one where they are no digits. */
 function twoDigits(at: usize): i32 {
   const tens = load<u8>(at) - zero;
   const ones = load<u8>(at + 1) - zero;

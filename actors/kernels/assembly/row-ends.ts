@@ -65,7 +65,7 @@ export function passCsv(length: i32, rowsMax: i32): i32 {
   return length;
 }
 
-/** As `passCsv`, of a file whose rows are its lines, but for those of nothing but spaces, tabs and carriage returns. */
+/** Passes over the next bytes of a file whose rows are its lines, until so many rows have ended in all; answers how many bytes were passed. Lines of nothing but spaces, tabs and carriage returns are no rows. */
 export function passLines(length: i32, rowsMax: i32): i32 {
   const feeds = i8x16.splat(lineFeed);
   let rowStart: i32 = 0;
