@@ -1,7 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
-import { type MeasuredWork, rests, runs, turnMs } from '../../src/base/turns.ts';
+import { hasBurst, type MeasuredWork, rests, runs, turnMs } from '../../src/base/turns.ts';
 import type { ReadDeadline, Reader } from '../storage/read-deadline.ts';
 import { ownTurn, type Turn } from '../thread/turn.ts';
 
@@ -33,13 +33,14 @@ export class TimeSlice implements MeasuredWork, Reader {
   }
 
   /**
-   * Whether it has run for a slice, or this turn of the thread has been one, with the work of others. Work that asks runs, even
-   * where nobody said that what it had waited for was there.
+   * Whether it has run for a slice, or this turn of the thread has been one, with the work of others; the latter is nothing to an owner
+   * who uses less than they do. Work that asks runs, even where nobody said that what it had waited for was there.
    */
   due(): boolean {
     if (!this.#isRunning) this.goOn();
     const now = this.#clock.monotonic();
-    return now - this.#sliceBegan >= limits.timeSliceMs || turnMs(now) >= limits.timeSliceMs;
+    if (now - this.#sliceBegan >= limits.timeSliceMs) return true;
+    return turnMs(now) >= limits.timeSliceMs && !hasBurst(this.#turn.share);
   }
 
   async giveWay(): Promise<void> {

@@ -128,6 +128,12 @@ export class FairQueue<T> {
     return line === undefined ? this.#burst > 0 : line.time < this.#virtualTime;
   }
 
+  /** Whether somebody waits who has some of the burst left: `shift` takes their items first. */
+  get burstWaits(): boolean {
+    for (const { time } of this.#waiting.values()) if (time < this.#virtualTime) return true;
+    return false;
+  }
+
   /** Takes out everything that waits, in no particular order. */
   clear(): T[] {
     const items: T[] = [];

@@ -21,6 +21,8 @@ const yielding = new FairQueue<() => void>({
 const upkeepSliceMs = 1;
 /** So long, in milliseconds, others may go on in one turn of the event loop. */
 const sharedTurnMs = 0.3;
+/** So long may those who have some of their burst left: they want little, and a turn each would be the most of what they wait. */
+const burstTurnMs = 6;
 let armed = false;
 
 /** Work that measures itself, a stretch at a time: a stretch begins in `runs` and ends, at the latest, with the turn. */
@@ -76,7 +78,7 @@ export function atEndOfTurn(send: () => void): void {
  * Resolves after everything that is ready to run on this thread has had its turn. One goes on in each turn, whoever's share
  * has used least, and messages that came meanwhile are handled before the next one. If all went on in the same turn, a read
  * would wait for a slice of every write that is under way on its thread. Only those that take no time worth the name share a
- * turn: a turn of the event loop for each would cost as much as they do.
+ * turn, for a turn of the event loop for each would cost as much as they do, and those whose owners use little.
  */
 export function yieldTurn(share?: Share): Promise<void> {
   // Whoever says whose it is says what it has used, too.
@@ -92,6 +94,11 @@ export function chargeTurn(share: Share, ms: number): void {
   yielding.charge(share, ms);
 }
 
+/** Whether the share's owner has used less than whoever went on last: it need not give way to those who use much. */
+export function hasBurst(share: Share): boolean {
+  return yielding.hasBurst(share.owner);
+}
+
 /** How many wait to go on. */
 export function waitingTurns(): number {
   return yielding.size;
@@ -104,11 +111,12 @@ function arm(): void {
 }
 
 /** The next one goes on as soon as the one before has given way or waits, while the turn is young. */
-function goOn(untilMs: number): void {
+function goOn(beganAt: number): void {
   yielding.shift()?.item();
   if (yielding.size === 0) return;
   queueMicrotask(() => {
-    if (performance.now() < untilMs) goOn(untilMs);
+    const ms = performance.now() - beganAt;
+    if (ms < sharedTurnMs || (ms < burstTurnMs && yielding.burstWaits)) goOn(beganAt);
     else arm();
   });
 }
@@ -116,6 +124,6 @@ function goOn(untilMs: number): void {
 function endTurn(): void {
   armed = false;
   // What goes on runs when this function has returned, and what it sends belongs to the next turn.
-  if (yielding.size > 0) goOn(performance.now() + sharedTurnMs);
+  if (yielding.size > 0) goOn(performance.now());
   for (const send of sends.splice(0)) send();
 }

@@ -5,7 +5,7 @@ import { ReadDeadline } from '../../../actors/storage/read-deadline.ts';
 import { Turn } from '../../../actors/thread/turn.ts';
 import { Charges } from '../../../src/base/charges.ts';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
-import { upkeepShare } from '../../../src/base/share.ts';
+import { type Share, upkeepShare } from '../../../src/base/share.ts';
 
 const limitMs = 60_000;
 
@@ -29,13 +29,15 @@ class Thread {
     this.ms += ms;
   }
 
-  begin(): { readonly slice: TimeSlice; readonly deadline: ReadDeadline } {
+  begin(share = upkeepShare): { readonly slice: TimeSlice; readonly deadline: ReadDeadline } {
     const deadline = new ReadDeadline(this.clock, limitMs);
     const { charges } = this;
-    const turn = new Turn({ share: upkeepShare, beganAt: this.ms, cause: 'test', charges });
+    const turn = new Turn({ share, beganAt: this.ms, cause: 'test', charges });
     return { slice: new TimeSlice(this.clock, deadline, turn), deadline };
   }
 }
+
+const shareOf = (owner: number): Share => ({ owner, tenant: owner, weight: 1 });
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -131,5 +133,25 @@ describe('the time that a query is charged', () => {
     slice.end();
 
     assert.equal(slice.cpuMs, limitMs + 2);
+  });
+});
+
+describe('in a turn of the thread that others have used up', () => {
+  it('who uses little goes on, and who uses much gives way', async () => {
+    const thread = new Thread();
+    const [busy, light] = [shareOf(1_001), shareOf(1_002)];
+    const { slice } = thread.begin(busy);
+    thread.ms += 200;
+    await slice.giveWay();
+    thread.ms += 3;
+
+    const another = thread.begin(busy).slice;
+    const small = thread.begin(light).slice;
+
+    assert.equal(another.due(), true);
+    assert.equal(small.due(), false);
+    thread.ms += 3;
+    assert.equal(small.due(), true, 'it has had a slice of its own');
+    for (const each of [slice, another, small]) each.end();
   });
 });

@@ -103,6 +103,19 @@ test('who was away has its burst before those who never are, and no more than th
   assert.ok(order.slice(6).filter((item) => item === 'light').length <= 7, order.join(' '));
 });
 
+test('it is told whether somebody with a burst waits', () => {
+  queue = new FairQueue({ tenantMax: 1_000, max: 10_000, burst: 5 });
+  for (let i = 0; i < 100; i++) for (const owner of [1, 2, 3]) queue.push(share(owner), 'busy');
+  served(60);
+  assert.equal(queue.burstWaits, false);
+
+  for (let i = 0; i < 6; i++) queue.push(share(9), 'light');
+
+  assert.equal(queue.burstWaits, true);
+  served(5);
+  assert.equal(queue.burstWaits, false);
+});
+
 test('a burst is as many times as much as the weight says', () => {
   queue = new FairQueue({ tenantMax: 1_000, max: 10_000, burst: 5 });
   for (let i = 0; i < 100; i++) for (const owner of [1, 2, 3]) queue.push(share(owner), 'busy');
