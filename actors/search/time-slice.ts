@@ -1,7 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
-import { hasBurst, type MeasuredWork, rests, runs, turnMs } from '../../src/base/turns.ts';
+import { type MeasuredWork, rests, runs, turnMs } from '../../src/base/turns.ts';
 import type { ReadDeadline, Reader } from '../storage/read-deadline.ts';
 import { ownTurn, type Turn } from '../thread/turn.ts';
 
@@ -40,7 +40,7 @@ export class TimeSlice implements MeasuredWork, Reader {
     if (!this.#isRunning) this.goOn();
     const now = this.#clock.monotonic();
     if (now - this.#sliceBegan >= limits.timeSliceMs) return true;
-    return turnMs(now) >= limits.timeSliceMs && !hasBurst(this.#turn.share);
+    return turnMs(now) >= limits.timeSliceMs && !this.#clock.hasBurst(this.#turn.share);
   }
 
   async giveWay(): Promise<void> {

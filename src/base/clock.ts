@@ -1,5 +1,5 @@
 import type { Share } from './share.ts';
-import { yieldTurn } from './turns.ts';
+import { hasBurst, yieldTurn } from './turns.ts';
 
 /** Time as a component, so that tests and the simulation own it. The only place that reads a clock. */
 export interface Clock {
@@ -16,6 +16,8 @@ export interface Clock {
    * the share's. Without a share it is the server's own work.
    */
   yieldTurn(share?: Share): Promise<void>;
+  /** Whether the share's owner has used less of this thread than whoever went on last: it need not give way to those who use much. */
+  hasBurst(share: Share): boolean;
 }
 
 /** A moment by both clocks: what has passed since is the larger one of what they say, for one may stand still and the other be set. */
@@ -59,4 +61,5 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
   yieldTurn,
+  hasBurst,
 };

@@ -285,6 +285,8 @@ export class SimulatedProcess implements Owner {
       sleep: (ms) => scheduler.sleep(ms, this),
       after: (ms, run) => scheduler.after(ms, this, run),
       yieldTurn: () => scheduler.sleep(0, this),
+      // What a thread's queue of turns remembers of the worlds before would decide it otherwise.
+      hasBurst: () => false,
     };
   }
 }

@@ -127,6 +127,7 @@ export function clockOf(stripe: StripeStandIn): Clock {
     sleep: turn,
     after: () => () => {},
     yieldTurn: turn,
+    hasBurst: () => false,
   };
 }
 

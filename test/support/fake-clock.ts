@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/base/clock.ts';
+import type { Share } from '../../src/base/share.ts';
 
 interface Timer {
   readonly atMs: number;
@@ -46,6 +47,10 @@ export class FakeClock implements Clock {
 
   yieldTurn(): Promise<void> {
     return new Promise((resolve) => setImmediate(resolve));
+  }
+
+  hasBurst(): boolean {
+    return false;
   }
 
   get timers(): number {
@@ -142,5 +147,9 @@ export class ProcessClock implements Clock {
 
   yieldTurn(): Promise<void> {
     return this.#clock.yieldTurn();
+  }
+
+  hasBurst(share: Share): boolean {
+    return this.#clock.hasBurst(share);
   }
 }

@@ -65,6 +65,7 @@ const settable = {
   sleep: (ms: number) => clock.sleep(ms),
   after: (ms: number, run: () => void) => clock.after(ms, run),
   yieldTurn: () => clock.yieldTurn(),
+  hasBurst: () => clock.hasBurst(),
 };
 
 /** Evidence by that clock; `duringLook` sets it while somebody looks. */

@@ -32,6 +32,7 @@ class PassingClock implements Clock {
   }
   after = systemClock.after;
   yieldTurn = systemClock.yieldTurn;
+  hasBurst = systemClock.hasBurst;
 }
 
 /** The store, with some of the server's steps before each call. */

@@ -17,6 +17,7 @@ function skewed(aheadMs: number) {
     sleep: (ms: number) => ofStore.sleep(ms),
     after: (ms: number, call: () => void) => ofStore.after(ms, call),
     yieldTurn: () => ofStore.yieldTurn(),
+    hasBurst: () => ofStore.hasBurst(),
   };
   return { store, asked: { store, clock, random: seededBytes(1) } };
 }
