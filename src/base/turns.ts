@@ -21,7 +21,7 @@ const yielding = new FairQueue<() => void>({
 const upkeepSliceMs = 1;
 /** So long, in milliseconds, others may go on in one turn of the event loop. */
 const sharedTurnMs = 0.3;
-/** So long may those who have some of their burst left: they want little, and a turn each would be the most of what they wait. */
+/** How long, in milliseconds, owners with some of their burst left may go on in one turn of the event loop: a turn for each would be most of what they wait. */
 const burstTurnMs = 6;
 let armed = false;
 

@@ -285,7 +285,7 @@ export class SimulatedProcess implements Owner {
       sleep: (ms) => scheduler.sleep(ms, this),
       after: (ms, run) => scheduler.after(ms, this, run),
       yieldTurn: () => scheduler.sleep(0, this),
-      // What a thread's queue of turns remembers of the worlds before would decide it otherwise.
+      // Nobody has one here: the thread's queue of turns would answer by what earlier worlds used, and a seed must decide everything.
       hasBurst: () => false,
     };
   }

@@ -4,14 +4,14 @@ import type { Share } from '../../../src/base/share.ts';
 import { chargeTurn, hasBurst, yieldTurn } from '../../../src/base/turns.ts';
 
 const shareOf = (owner: number): Share => ({ owner, tenant: owner, weight: 1 });
-/** More than what others may go on for in one turn, a few times of which is less than those may who use little. */
+/** Milliseconds of work: one such stretch ends the turn of owners who use much, and ten are under what light ones may share. */
 const workMs = 0.5;
 const each = 8;
 
 test('those who use little go on in one turn, and those who use much one in each', async () => {
   const busy = Array.from({ length: each }, (_, i) => shareOf(5_001 + i));
   const light = Array.from({ length: each }, (_, i) => shareOf(6_001 + i));
-  // In turn, until each has used as much as the others.
+  // The busy ones go on in turn until each has used as much as the others.
   for (let round = 0; round < 20; round++) {
     const gone = busy.map(async (share) => {
       await yieldTurn(share);
