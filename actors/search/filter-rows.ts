@@ -1,4 +1,4 @@
-import { must } from '../../src/base/assert.ts';
+import { DataError, must } from '../../src/base/assert.ts';
 import { bitCount, type ColumnValues } from '../columns/column-block.ts';
 import type { SegmentColumns } from '../columns/columns-section.ts';
 import {
@@ -31,13 +31,21 @@ const roundColumnsMax = 32;
 /** A bit a row that may pass, or the same for all of them. */
 export type ChunkState = 'none' | 'all' | Uint32Array;
 
-interface ReadingChunk {
-  readonly plan: ColumnsPlan;
-  /** The blocks that were read, by their offsets. */
-  readonly blocks: Promise<ReadonlyMap<number, Block>>;
-}
-
 type ColumnsPlan = ChunkPlan & { readonly kind: 'columns' };
+
+/** What is known of a chunk. */
+interface KnownChunk {
+  /** Null where its columns have to be looked at. */
+  state: ChunkState | null;
+  /** The rows that pass only if their documents do. */
+  asks: ChunkState;
+  /** How many rows a state of bits has. */
+  count: number;
+  /** The columns to look at; null where the directory alone settled the chunk. */
+  readonly plan: ColumnsPlan | null;
+  /** The columns that are on their way, by their offsets. */
+  reading: Promise<ReadonlyMap<number, Block>> | null;
+}
 
 /**
  * Which rows of a segment may pass a filter, as far as its columns tell: asked from the newest row down, chunk by chunk,
@@ -52,13 +60,11 @@ export class FilterRows {
   readonly #columns: SegmentColumns;
   readonly #filter: SegmentFilter;
   readonly #tally: ReadTally;
-  /** What is known of the chunks that were asked about lately, by their numbers. */
-  readonly #states = new Map<number, ChunkState>();
-  /** By the number of a chunk, the rows that pass only if their documents do; a chunk that is not in it has none. */
-  readonly #asks = new Map<number, 'all' | Uint32Array>();
+  /** The chunks that were asked about lately, by their numbers, none of which is above `#highest`. */
+  readonly #chunks = new Map<number, KnownChunk>();
+  #highest = -1;
+  /** Those that pass until somebody reconsiders. */
   readonly #passed = new Set<number>();
-  readonly #plans = new Map<number, ColumnsPlan>();
-  readonly #reading = new Map<number, ReadingChunk>();
   #roundBytes = firstRoundBytes;
 
   constructor(reader: SegmentReader, columns: SegmentColumns, filter: SegmentFilter, tally: ReadTally) {
@@ -78,23 +84,21 @@ export class FilterRows {
 
   /** Whether the row's chunk is settled; `settle` comes before its rows are asked for otherwise. */
   isSettled(row: number): boolean {
-    return this.#stateOf(this.chunkOfRow(row)) !== null;
+    return this.#chunk(this.chunkOfRow(row)).state !== null;
   }
 
   /** Whether the chunk's columns are on their way, or need no read of the object store. */
   isNear(chunk: number): boolean {
-    const plan = this.#plans.get(chunk);
-    if (plan === undefined || this.#reading.has(chunk)) return true;
+    const { plan, reading } = this.#chunk(chunk);
+    if (plan === null || reading !== null) return true;
     return placesOf(plan.terms).every((place) => this.#reader.blocks.isAtHand(place));
   }
 
   /** Whether nothing has to be read to settle all chunks. */
   isInMemory(chunkCount: number): boolean {
     for (let chunk = 0; chunk < chunkCount; chunk++) {
-      if (this.#stateOf(chunk) !== null) continue;
-      const { terms } = must(this.#plans.get(chunk), 'a plan');
-      if (terms.some(({ column }) => this.#reader.blocks.cached(column.place.offset) === undefined))
-        return false;
+      const { state, plan } = this.#chunk(chunk);
+      if (state === null && !this.#isCached(must(plan, 'a plan'))) return false;
     }
     return true;
   }
@@ -112,10 +116,10 @@ export class FilterRows {
     // Upwards, because what is above a chunk is forgotten when it is settled.
     for (let chunk = 0; chunk < chunkCount; chunk++) {
       const first = this.firstRowOf(chunk);
-      if (this.#stateOf(chunk) === null) await this.settle(first, []);
-      const state = this.#stateOf(chunk) ?? 'all';
+      if (!this.isSettled(first) && !this.settleAtHand(first)) await this.settle(first, []);
+      const { state, count: passing } = this.#chunk(chunk);
       if (state === 'none') continue;
-      if (state === 'all' || count + bitsIn(state) > rowsMax) return null;
+      if (!(state instanceof Uint32Array) || count + passing > rowsMax) return null;
       count = addRows(state, first, rows, count);
     }
     return rows.subarray(0, count);
@@ -123,31 +127,34 @@ export class FilterRows {
 
   /** Lets any row of the chunk pass until `reconsider`: its documents are looked at instead of its columns. */
   letPass(chunk: number): void {
-    this.#states.set(chunk, 'all');
-    this.#asks.set(chunk, 'all');
+    const known = this.#chunk(chunk);
+    known.state = 'all';
+    known.asks = 'all';
     this.#passed.add(chunk);
   }
 
   reconsider(): void {
-    for (const chunk of this.#passed) {
-      this.#states.delete(chunk);
-      this.#asks.delete(chunk);
-    }
+    for (const chunk of this.#passed) this.#chunks.delete(chunk);
     this.#passed.clear();
   }
 
   /** Whether each of the rows from `first` to before `end`, which are of one chunk and may pass, surely does. */
   isSure(first: number, end: number): boolean {
     const chunk = this.chunkOfRow(first);
-    const asks = this.#asks.get(chunk);
-    if (asks === undefined || asks === 'all') return asks === undefined;
+    const { asks } = this.#chunk(chunk);
+    if (!(asks instanceof Uint32Array)) return asks === 'none';
     const chunkFirst = this.firstRowOf(chunk);
     return lastBit(asks, { from: first - chunkFirst, end: end - chunkFirst }) < 0;
   }
 
-  /** What is known of a settled chunk: rows that may pass, and those of them that pass only if their documents do. */
-  stateOf(chunk: number): { readonly passing: ChunkState; readonly asks: ChunkState } {
-    return { passing: this.#stateOf(chunk) ?? 'all', asks: this.#asks.get(chunk) ?? 'none' };
+  /** What is known of a settled chunk: rows that may pass, how many bits that are, and those of them that pass only if their documents do. */
+  stateOf(chunk: number): {
+    readonly passing: ChunkState;
+    readonly count: number;
+    readonly asks: ChunkState;
+  } {
+    const { state, count, asks } = this.#chunk(chunk);
+    return { passing: state ?? 'all', count, asks };
   }
 
   /**
@@ -158,7 +165,7 @@ export class FilterRows {
     let below = end;
     while (below > first) {
       const chunk = this.chunkOfRow(below - 1);
-      const state = this.#stateOf(chunk);
+      const { state } = this.#chunk(chunk);
       if (state === null || state === 'all') return below;
       const chunkFirst = this.firstRowOf(chunk);
       const from = Math.max(first, chunkFirst);
@@ -173,7 +180,7 @@ export class FilterRows {
   /** The first of the neighbouring rows from `first` on that may pass and end at `end`, as `passingEnd` found it. */
   passingStart(first: number, end: number): number {
     const chunk = this.chunkOfRow(end - 1);
-    const state = this.#stateOf(chunk);
+    const { state } = this.#chunk(chunk);
     const chunkFirst = this.firstRowOf(chunk);
     const from = Math.max(first, chunkFirst);
     if (!(state instanceof Uint32Array)) return from;
@@ -184,24 +191,25 @@ export class FilterRows {
 
   /** Asks for the columns of the first of these chunks, newest first, that have to come from the object store. */
   readAhead(chunks: Iterable<number>): void {
-    const wanted: { readonly chunk: number; readonly plan: ColumnsPlan }[] = [];
+    const wanted: { readonly known: KnownChunk; readonly plan: ColumnsPlan }[] = [];
     let bytes = 0;
     let columns = 0;
     for (const chunk of chunks) {
-      if (this.#stateOf(chunk) !== null || this.isNear(chunk)) continue;
-      const plan = must(this.#plans.get(chunk), 'a plan');
+      const known = this.#chunk(chunk);
+      const { state, plan } = known;
+      if (state !== null || plan === null || this.isNear(chunk)) continue;
       const places = placesOf(plan.terms);
       bytes += places.reduce((sum, { length }) => sum + length, 0);
       columns += places.length;
       if (wanted.length > 0 && (bytes > this.#roundBytes || columns > roundColumnsMax)) break;
-      wanted.push({ chunk, plan });
+      wanted.push({ known, plan });
     }
     if (wanted.length === 0) return;
     this.#roundBytes = Math.min(this.#roundBytes * 4, roundBytesMax);
     const blocks = this.#fetch(wanted.flatMap(({ plan }) => plan.terms));
     // Thrown when the chunk's turn comes; the search may stop before.
     blocks.catch(() => {});
-    for (const { chunk, plan } of wanted) this.#reading.set(chunk, { plan, blocks });
+    for (const { known } of wanted) known.reading = blocks;
   }
 
   /** Settles the row's chunk. `ahead`: chunks that will be asked for after it, newest first. */
@@ -213,19 +221,36 @@ export class FilterRows {
     // The walk notices at the documents; they move its place on, so that the next page does not begin here again.
     if (slice.timedOut) return this.letPass(chunk);
     if (!this.isNear(chunk)) this.readAhead(chunksFrom(chunk, ahead));
-    const plan = must(this.#plans.get(chunk), 'a chunk that is not settled');
-    const reading = this.#reading.get(chunk);
-    const blocks = await (reading?.blocks ?? this.#fetch(plan.terms));
-    this.#reading.delete(chunk);
-    this.#states.set(chunk, this.#evaluate(chunk, plan, blocks));
+    const known = this.#chunk(chunk);
+    const plan = must(known.plan, 'a chunk that is not settled');
+    const blocks = await (known.reading ?? this.#fetch(plan.terms));
+    this.#evaluate(chunk, plan, (offset) => blocks.get(offset));
+  }
+
+  /** Settles the row's chunk where its columns lie in memory and nobody else is to have a turn; answers whether it did. */
+  settleAtHand(row: number): boolean {
+    const { slice } = this.#filter;
+    const chunk = this.chunkOfRow(row);
+    const { plan } = this.#chunk(chunk);
+    if (plan === null || !this.#isCached(plan) || slice.due() || slice.timedOut) return false;
+    this.#forgetAbove(chunk);
+    try {
+      this.#evaluate(chunk, plan, (offset) => this.#reader.blocks.cached(offset));
+    } catch (error) {
+      // Thrown by `settle` when the chunk's turn has come: what lies before it is looked at first.
+      if (!(error instanceof DataError)) throw error;
+      return false;
+    }
+    return true;
   }
 
   /** Settles all chunks, the last one first: those before it are read ahead. */
   async settleAll(chunkCount: number): Promise<ChunkState[]> {
     const states: ChunkState[] = [];
     for (let chunk = chunkCount - 1; chunk >= 0; chunk--) {
-      if (this.#stateOf(chunk) === null) await this.settle(this.firstRowOf(chunk), chunksBelow(chunk));
-      states[chunk] = this.#stateOf(chunk) ?? 'all';
+      const first = this.firstRowOf(chunk);
+      if (!this.isSettled(first) && !this.settleAtHand(first)) await this.settle(first, chunksBelow(chunk));
+      states[chunk] = this.#chunk(chunk).state ?? 'all';
     }
     return states;
   }
@@ -236,39 +261,55 @@ export class FilterRows {
       .then((blocks) => new Map(blocks.map((block) => [block.offset, block])));
   }
 
-  #evaluate(chunk: number, plan: ColumnsPlan, blocks: ReadonlyMap<number, Block>): ChunkState {
+  #isCached({ terms }: ColumnsPlan): boolean {
+    const { blocks } = this.#reader;
+    return terms.every(({ column }) => blocks.cached(column.place.offset) !== undefined);
+  }
+
+  #evaluate(chunk: number, plan: ColumnsPlan, blockAt: (offset: number) => Block | undefined): void {
     const rowCount = this.#columns === 'none' ? 0 : this.#columns.rowCount(chunk);
     const { objectKey, blocks: ownBlocks } = this.#reader;
     const columns: ColumnValues[] = [];
     const indexes: (ValueIndex | null)[] = [];
     for (const { column } of plan.terms) {
-      const block = must(blocks.get(column.place.offset), 'a fetched column');
+      const block = must(blockAt(column.place.offset), 'a column in memory');
       const values = storedColumn(block, column, { objectKey, rowCount });
       columns.push(values);
       indexes.push(storedIndex(block, values, ownBlocks));
     }
     const { isExact } = plan;
     const { bits, count, asks } = evaluateChunk(rowCount, plan.terms, columns, { isExact, indexes });
-    if (asks !== null) this.#asks.set(chunk, asks);
-    if (this.#filter.unsureOnly === true) return asks ?? 'none';
-    return count === 0 ? 'none' : bits;
+    const known = this.#chunk(chunk);
+    known.reading = null;
+    known.asks = asks ?? 'none';
+    known.count = count;
+    known.state = count === 0 ? 'none' : bits;
+    if (this.#filter.unsureOnly !== true) return;
+    known.state = known.asks;
+    known.count = asks === null ? 0 : bitsIn(asks);
   }
 
-  /** Null where its columns have to be looked at. */
-  #stateOf(chunk: number): ChunkState | null {
-    const known = this.#states.get(chunk);
+  #chunk(chunk: number): KnownChunk {
+    const known = this.#chunks.get(chunk);
     if (known !== undefined) return known;
-    if (this.#plans.has(chunk)) return null;
+    const made = this.#begin(chunk);
+    this.#chunks.set(chunk, made);
+    this.#highest = Math.max(this.#highest, chunk);
+    return made;
+  }
+
+  #begin(chunk: number): KnownChunk {
     const plan = this.#plan(chunk);
-    if (plan.kind === 'columns') {
-      this.#plans.set(chunk, plan);
-      return null;
-    }
-    if (plan.kind === 'all' && !plan.isExact) this.#asks.set(chunk, 'all');
-    const state =
-      plan.kind === 'all' && plan.isExact && this.#filter.unsureOnly === true ? 'none' : plan.kind;
-    this.#states.set(chunk, state);
-    return state;
+    if (plan.kind === 'columns') return { state: null, asks: 'none', count: 0, plan, reading: null };
+    const isUnsure = plan.kind === 'all' && !plan.isExact;
+    const isLeftOut = this.#filter.unsureOnly === true && !isUnsure;
+    return {
+      state: isLeftOut ? 'none' : plan.kind,
+      asks: isUnsure ? 'all' : 'none',
+      count: 0,
+      plan: null,
+      reading: null,
+    };
   }
 
   #plan(chunk: number): ChunkPlan {
@@ -279,8 +320,10 @@ export class FilterRows {
 
   /** Rows are asked for downwards. */
   #forgetAbove(chunk: number): void {
-    for (const known of [this.#states, this.#asks, this.#plans, this.#reading, this.#passed])
-      for (const other of known.keys()) if (other > chunk) known.delete(other);
+    for (; this.#highest > chunk; this.#highest--) {
+      this.#chunks.delete(this.#highest);
+      this.#passed.delete(this.#highest);
+    }
   }
 }
 

@@ -86,7 +86,8 @@ async function addSegment(
   for (let chunk = chunkCount - 1; chunk >= 0; chunk--) {
     const first = rows.firstRowOf(chunk);
     const end = chunk + 1 === chunkCount ? reader.rowCount : rows.firstRowOf(chunk + 1);
-    if (!rows.isSettled(first)) await slice.waitFor(rows.settle(first, chunksBelow(chunk)));
+    if (!rows.isSettled(first) && !rows.settleAtHand(first))
+      await slice.waitFor(rows.settle(first, chunksBelow(chunk)));
     if (slice.timedOut) return false;
     addChunk(rows.stateOf(chunk), { first, end, tombstones, counted });
   }
@@ -94,7 +95,7 @@ async function addSegment(
 }
 
 function addChunk(
-  { passing, asks }: ReturnType<FilterRows['stateOf']>,
+  { passing, count, asks }: ReturnType<FilterRows['stateOf']>,
   {
     first,
     end,
@@ -112,6 +113,7 @@ function addChunk(
   if (asks === 'all') return;
   const dead = deletedBetween(tombstones, first, end);
   if (passing === 'all') counted.sure += end - first - dead;
+  else if (dead === 0 && asks === 'none') counted.sure += count;
   else counted.sure += bitsIn(dead === 0 ? passing : withoutDeleted(passing, first, tombstones), asks);
 }
 
