@@ -18,8 +18,13 @@ export interface CandidatesWanted {
   readonly below: number;
   /** What every row that is wanted passes. Default: nothing. */
   readonly filter?: SegmentFilter | null;
+  /** The blocks that are wanted, where not all are. */
+  readonly drawn?: DrawnBlocks | null;
   readonly tally: ReadTally;
 }
+
+/** Numbers of some blocks of some segments, each segment's ascending. */
+export type DrawnBlocks = ReadonlyMap<SegmentReader, readonly number[]>;
 
 /**
  * The document blocks of segments that may hold a match, from the newest to the oldest, each with the rows to look at: those
@@ -41,7 +46,7 @@ export class CandidateBlocks implements BlockSource {
   constructor(segments: readonly OpenSegment[], wanted: CandidatesWanted) {
     this.#everyRow = wanted.condition.query.kind === 'all';
     this.#searches = segments
-      .filter(({ reader }) => reader.toc.minSequence < wanted.below)
+      .filter(({ reader }) => reader.toc.minSequence < wanted.below && wanted.drawn?.has(reader) !== false)
       .map((segment) => new SegmentSearch(segment, wanted));
   }
 
@@ -110,6 +115,8 @@ class SegmentSearch {
   #candidates: Pick<CandidateGroups, 'next'> | null = null;
   /** Null where there is no filter. */
   #filter: FilterRows | null = null;
+  /** The blocks that are wanted; null for all. */
+  #drawn: ReadonlySet<number> | null = null;
   #groups: Uint32Array | null = null;
   #at = 0;
   #ended = false;
@@ -161,11 +168,18 @@ class SegmentSearch {
         if (filter !== null) {
           end = filter.passingEnd(first, end);
           if (end === first) break;
-          if (!filter.isSettled(end - 1)) return this.#goOnBelow(end);
+          if (!filter.isSettled(end - 1)) {
+            if (filter.settleAtHand(end - 1)) continue;
+            return this.#goOnBelow(end);
+          }
         }
         if (end <= blockFirst) {
           number = index.blockOfRow(end - 1);
           blockFirst = index.firstRow(number);
+        }
+        if (this.#drawn?.has(number) === false) {
+          end = Math.max(first, blockFirst);
+          continue;
         }
         const lowest = filter === null ? first : filter.passingStart(first, end);
         const from = Math.max(lowest, blockFirst);
@@ -229,7 +243,7 @@ class SegmentSearch {
     const filter = this.#filter;
     if (filter === null) return null;
     const { first, end } = this.#rowsOf(groups[this.#at] as number);
-    if (end <= first || filter.isSettled(end - 1)) return null;
+    if (end <= first || filter.isSettled(end - 1) || filter.settleAtHand(end - 1)) return null;
     const chunk = filter.chunkOfRow(end - 1);
     if (!filter.isNear(chunk) && this.#hasFewGroups(groups, filter.firstRowOf(chunk))) {
       filter.letPass(chunk);
@@ -316,19 +330,33 @@ class SegmentSearch {
   }
 
   #begin(index: BlockIndex, text: TrigramIndexReader | 'none', columns: SegmentColumns): void {
-    const { below, condition, filter = null, tally } = this.#wanted;
+    const { below, condition, filter = null, drawn = null, tally } = this.#wanted;
     const { reader } = this.#segment;
+    const blocks = drawn?.get(reader) ?? null;
+    this.#drawn = blocks === null ? null : new Set(blocks);
     this.#index = index;
     this.#rowGroups = text === 'none' ? wholeSegment(reader.rowCount) : text.rowGroups;
     // The block that holds the first unwanted row is looked into; the rows of those behind it are not.
     const lastBlock = below === Number.POSITIVE_INFINITY ? index.count - 1 : index.blockOfSequence(below);
     this.#rowEnd = index.firstRow(lastBlock) + index.rowCount(lastBlock);
-    this.#candidates = text === 'none' ? oneGroup() : text.search(condition.query);
+    this.#candidates =
+      text === 'none' ? oneGroup() : text.search(condition.query, groupsOf(blocks, text, index));
     if (filter === null) return;
     this.#filter = new FilterRows(reader, columns, filter, tally);
     // Beside the posting lists: whether they name rows of these chunks is not known yet, but a round later it is late.
     this.#filter.readAhead(chunksDown(this.#filter.chunkOfRow(this.#rowEnd - 1)));
   }
+}
+
+/** The groups that have rows of some blocks; null for all. */
+function groupsOf(
+  blocks: readonly number[] | null,
+  { rowGroups }: TrigramIndexReader,
+  index: BlockIndex,
+): Uint32Array | null {
+  if (blocks === null) return null;
+  const ends = blocks.map((block) => index.firstRow(block) + index.rowCount(block));
+  return rowGroups.groupsIn(blocks.flatMap((block, at) => [index.firstRow(block), ends[at] as number]));
 }
 
 /** One group of all rows, for queries without a condition. */

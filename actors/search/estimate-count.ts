@@ -1,21 +1,19 @@
 /**
  * How many documents match, without judging all that may.
  *
- * 1. The index says how many candidates there are, live ones only; no document is read for that.
+ * 1. The index says how many candidates there are, live ones only; no document is read for that. Where they are very many, some blocks are
+ *    drawn first, and it is asked about these alone (sample-blocks.ts).
  * 2. Groups of them, spread evenly from the oldest to the newest, are judged: `groupsMax` of the memtables' and as many
  *    blocks of the segments.
  * 3. The rest is taken to match as often as those did. What was judged bounds the answer from both sides, surely; how much the groups
  *    differ says between which counts it lies with a likelihood of 95 % (likely-bounds.ts).
  */
-import { must } from '../../src/base/assert.ts';
-import type { ReadTally } from '../storage/block-fetch.ts';
 import type { Memtable } from '../storage/memtable.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
 import { rowsBelow } from '../text/searchable-memtable.ts';
-import type { TextCondition } from '../text/trigram-query.ts';
-import { type LikelyBounds, likelyBounds } from './likely-bounds.ts';
+import { type Bounds, EstimateSample, sumOf } from './estimate-sample.ts';
 import {
   type BlockSource,
   blocksAheadMax,
@@ -24,28 +22,14 @@ import {
   readAhead,
   type WantedBlock,
 } from './read-ahead.ts';
-import { isOutOfTime, wantedBlocks } from './scan.ts';
+import { countLiveRows, type SampledBlock, type SampleOptions, sampleBlocks } from './sample-blocks.ts';
+import { isOutOfTime } from './scan.ts';
 import { SpreadSample } from './spread-sample.ts';
-import type { TimeSlice } from './time-slice.ts';
+import { isOver } from './time-slice.ts';
 
-export interface Estimate {
-  readonly count: number;
-  /** The least that can match; `high` is the most. */
-  readonly low: number;
-  readonly high: number;
-  /** Between these the count lies with a likelihood of 95 %. */
-  readonly likely: LikelyBounds;
+export interface Estimate extends Bounds {
   /** Whether the time was over before all groups were judged: the bounds hold, the count is rougher. */
   readonly timedOut: boolean;
-}
-
-type Bounds = Omit<Estimate, 'timedOut'>;
-
-export interface EstimateOptions {
-  readonly condition: TextCondition;
-  readonly groupsMax: number;
-  readonly slice: TimeSlice;
-  readonly tally: ReadTally;
 }
 
 interface Place {
@@ -62,10 +46,12 @@ export interface JudgeCandidates {
 
 /** Rows of a memtable that are judged together. */
 const rowsPerGroup = 64;
+/** Groups of memtables that are judged where most rows are in segments: so many say how much groups differ. */
+const memtableGroupsMin = 16;
+/** Where a share of the rows is in memtables, they have at most so many times that share of the groups. */
+const memtableGroupsShare = 4;
 /** Matches with which an interval of 95 % is some ± 12 %, where groups are alike. */
 const matchesEnough = 250;
-/** Blocks that the index names at a time. */
-const blocksPerLook = 256;
 
 /**
  * Null where there are so few candidates that an exact count judges no more, and where the deadline came before all of
@@ -73,73 +59,22 @@ const blocksPerLook = 256;
  */
 export async function estimateCount(
   snapshot: Snapshot,
-  options: EstimateOptions,
+  options: SampleOptions,
   judge: JudgeCandidates,
 ): Promise<Estimate | null> {
-  const memtables = await memtableCandidates(snapshot, options);
-  const segments = memtables === null ? null : await segmentCandidates(snapshot, options);
-  if (memtables === null || segments === null) return null;
-  if (memtables.sample.isWhole && segments.sample.isWhole) return null;
+  const inMemory = await sampleMemtables(snapshot, options);
+  const segments = inMemory === null ? null : await sampleBlocks(snapshot, options);
+  if (inMemory === null || segments === null) return null;
+  if (inMemory.isWhole && segments.isWhole) return null;
+  const share = inMemory.rows / Math.max(1, inMemory.rows + segments.rows);
+  const groupsMax = Math.max(memtableGroupsMin, Math.ceil(options.groupsMax * share * memtableGroupsShare));
+  const memtables = inMemory.thinned(groupsMax);
   const isInTime =
     (await judgeSample(memtables, (groups) => judgeRows(memtables, groups, options, judge))) &&
     (await judgeSample(segments, (groups) => judgeBlocks(segments, groups, options, judge)));
-  const estimate = sum(estimateOf(memtables), estimateOf(segments));
+  const estimate = sumOf(memtables.bounds, segments.bounds);
   // What was judged first is the newest, and nothing like a sample of all.
   return { ...estimate, ...(isInTime ? {} : { likely: estimate }), timedOut: !isInTime };
-}
-
-/** Candidates of one kind, and what is known of them. */
-class Candidates<T> {
-  readonly sample: SpreadSample<T>;
-  readonly groups: { rows: number; matching: number }[] = [];
-  rows = 0;
-
-  constructor(groupsMax: number) {
-    this.sample = new SpreadSample(groupsMax);
-  }
-
-  add(group: T, rows: number): void {
-    if (rows === 0) return;
-    this.rows += rows;
-    this.sample.add(group);
-  }
-
-  get matching(): number {
-    return this.groups.reduce((total, group) => total + group.matching, 0);
-  }
-
-  /** Rows that are noted from here on are another group's. */
-  beginGroup(): void {
-    this.groups.push({ rows: 0, matching: 0 });
-  }
-
-  note(rows: number, matching: number): void {
-    const group = must(this.groups.at(-1), 'a group');
-    group.rows += rows;
-    group.matching += matching;
-  }
-}
-
-function estimateOf({ rows, groups, matching }: Candidates<unknown>): Bounds {
-  const judged = groups.reduce((total, group) => total + group.rows, 0);
-  const unknown = rows - judged;
-  const guessed = judged === 0 ? unknown : (unknown * matching) / judged;
-  return {
-    count: matching + Math.round(guessed),
-    low: matching,
-    high: matching + unknown,
-    likely: likelyBounds(groups, rows),
-  };
-}
-
-/** Bounds of a sum: both parts are hardly ever as far off as they may be, so likely ones are rather too wide. */
-function sum(one: Bounds, other: Bounds): Bounds {
-  return {
-    count: one.count + other.count,
-    low: one.low + other.low,
-    high: one.high + other.high,
-    likely: { low: one.likely.low + other.likely.low, high: one.likely.high + other.likely.high },
-  };
 }
 
 interface MemtableRows {
@@ -147,63 +82,42 @@ interface MemtableRows {
   readonly rows: readonly number[];
 }
 
-async function memtableCandidates(
+async function sampleMemtables(
   { memtables, sequence }: Snapshot,
-  { condition, groupsMax, slice }: EstimateOptions,
-): Promise<Candidates<MemtableRows> | null> {
-  const found = new Candidates<MemtableRows>(groupsMax);
+  { condition, groupsMax, slice }: SampleOptions,
+): Promise<EstimateSample<MemtableRows> | null> {
+  const sample = new SpreadSample<MemtableRows>(groupsMax);
   const target = new Uint32Array(rowsPerGroup);
+  let rows = 0;
   for (const { memtable, rowCount } of memtables) {
     for (let row = rowCount; row > 0; ) {
       const count = rowsBelow(memtable, condition, { row, target });
-      const rows = [...target.subarray(0, count)].filter((one) => memtable.isLiveAt(one, sequence));
-      found.add({ memtable, rows }, rows.length);
+      const live: number[] = [];
+      for (let at = 0; at < count; at++) {
+        const one = target[at] as number;
+        if (memtable.isLiveAt(one, sequence)) live.push(one);
+      }
+      rows += live.length;
+      if (live.length > 0) sample.add({ memtable, rows: live });
       row = count < target.length ? 0 : (target[count - 1] as number);
       if (await isOver(slice)) return null;
     }
   }
-  return found;
-}
-
-async function segmentCandidates(
-  snapshot: Snapshot,
-  { condition, groupsMax, slice, tally }: EstimateOptions,
-): Promise<Candidates<WantedBlock> | null> {
-  const found = new Candidates<WantedBlock>(groupsMax);
-  const everything = Number.POSITIVE_INFINITY;
-  const source = wantedBlocks(snapshot, { condition, below: everything, rows: everything, tally });
-  for (;;) {
-    const taken = source.take(blocksPerLook);
-    const blocks = taken instanceof Promise ? await slice.waitFor(taken) : taken;
-    if (blocks.length === 0) return found;
-    for (const block of blocks) found.add(block, liveRows(block));
-    if (await isOver(slice)) return null;
-  }
-}
-
-function liveRows({ ranges, tombstones }: WantedBlock): number {
-  let live = 0;
-  for (let at = 0; at < ranges.length; at += 2) {
-    const [first, end] = [ranges[at] as number, ranges[at + 1] as number];
-    live += end - first;
-    if (tombstones.count === 0) continue;
-    for (let row = first; row < end; row++) if (isDeleted(tombstones, row)) live--;
-  }
-  return live;
+  return new EstimateSample(sample.items, { rows, isWhole: sample.isWhole });
 }
 
 /** Answers false where the deadline came. */
 async function judgeRows(
-  candidates: Candidates<MemtableRows>,
+  sample: EstimateSample<MemtableRows>,
   groups: readonly MemtableRows[],
-  { slice }: EstimateOptions,
+  { slice }: SampleOptions,
   judge: JudgeCandidates,
 ): Promise<boolean> {
   for (const { memtable, rows } of groups) {
-    candidates.beginGroup();
+    sample.beginGroup();
     for (const row of rows) {
       const place = { buffer: memtable.bufferOf(row), offset: memtable.offsetOf(row) };
-      if (!(await judgeOne(candidates, place, judge))) return false;
+      if (!(await judgeOne(sample, place, judge))) return false;
       if (await isOver(slice)) return false;
     }
   }
@@ -215,24 +129,35 @@ async function judgeRows(
  * where the deadline came.
  */
 async function judgeSample<T>(
-  candidates: Candidates<T>,
+  sample: EstimateSample<T>,
   judgeSome: (groups: readonly T[]) => Promise<boolean>,
 ): Promise<boolean> {
-  const { items, isWhole } = candidates.sample;
+  const { items, isWhole } = sample;
   if (!(await judgeSome(items.filter((_, at) => at % 2 === 0)))) return false;
-  if (!isWhole && candidates.matching >= matchesEnough) return true;
+  if (!isWhole && sample.matching >= matchesEnough) return true;
   return judgeSome(items.filter((_, at) => at % 2 === 1));
 }
 
 /** Answers false where the deadline came. Throws what reading throws. */
 async function judgeBlocks(
-  candidates: Candidates<WantedBlock>,
-  blocks: readonly WantedBlock[],
-  options: EstimateOptions,
+  sample: EstimateSample<SampledBlock>,
+  blocks: readonly SampledBlock[],
+  options: SampleOptions,
   judge: JudgeCandidates,
 ): Promise<boolean> {
+  const wanted: WantedBlock[] = [];
+  const others: number[] = [];
+  for (const block of blocks) {
+    if (block.wanted === null) {
+      sample.beginGroup();
+      sample.note(block.others, 0);
+    } else {
+      wanted.push(block.wanted);
+      others.push(block.others);
+    }
+  }
   try {
-    return await judgeReadBlocks(candidates, blocks, options, judge);
+    return await judgeReadBlocks(sample, { wanted, others }, options, judge);
   } catch (error) {
     if (isReadFailure(error) && isOutOfTime(error)) return false;
     throw error;
@@ -240,18 +165,20 @@ async function judgeBlocks(
 }
 
 async function judgeReadBlocks(
-  candidates: Candidates<WantedBlock>,
-  wanted: readonly WantedBlock[],
-  { slice, tally }: EstimateOptions,
+  sample: EstimateSample<SampledBlock>,
+  { wanted, others }: { readonly wanted: readonly WantedBlock[]; readonly others: readonly number[] },
+  { slice, tally }: SampleOptions,
   judge: JudgeCandidates,
 ): Promise<boolean> {
   const blocks = readAhead(listed(wanted), tally, slice);
+  let number = 0;
   for await (const read of blocks) {
     const { block, ranges, tombstones } = read;
-    candidates.beginGroup();
+    sample.beginGroup();
+    sample.note(others[number++] as number, 0);
     const matching = judge.block(read);
     if (matching !== null) {
-      candidates.note(liveRows(read), matching);
+      sample.note(countLiveRows(read), matching);
       if (await isOver(slice)) return false;
       continue;
     }
@@ -259,7 +186,7 @@ async function judgeReadBlocks(
       for (let row = ranges[at] as number; row < (ranges[at + 1] as number); row++) {
         if (isDeleted(tombstones, row)) continue;
         const place = { buffer: block.buffer, offset: block.entryOffset(row - block.firstRow) };
-        if (!(await judgeOne(candidates, place, judge))) return false;
+        if (!(await judgeOne(sample, place, judge))) return false;
         if (await isOver(slice)) return false;
       }
     }
@@ -269,14 +196,14 @@ async function judgeReadBlocks(
 
 /** False where the deadline came. */
 async function judgeOne(
-  candidates: Candidates<unknown>,
+  sample: EstimateSample<unknown>,
   place: Place,
   judge: JudgeCandidates,
 ): Promise<boolean> {
   const judged = judge.document(place);
   const matches = judged instanceof Promise ? await judged : judged;
   if (matches === 'late') return false;
-  candidates.note(1, matches ? 1 : 0);
+  sample.note(1, matches ? 1 : 0);
   return true;
 }
 
@@ -292,11 +219,4 @@ function listed(blocks: readonly WantedBlock[]): BlockSource {
       return taken;
     },
   };
-}
-
-/** Whether the deadline has come; gives way where the slice is over. */
-async function isOver(slice: TimeSlice): Promise<boolean> {
-  if (!slice.due()) return false;
-  await slice.giveWay();
-  return slice.timedOut;
 }

@@ -16,7 +16,7 @@ import { isDeleted } from '../storage/tombstones.ts';
 import { partsOfRow, rowsBelow } from '../text/searchable-memtable.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import { AllBlocks } from './all-blocks.ts';
-import { CandidateBlocks } from './candidate-blocks.ts';
+import { CandidateBlocks, type DrawnBlocks } from './candidate-blocks.ts';
 import type { SegmentFilter } from './filter-rows.ts';
 import { MemtableFilter } from './memtable-filter.ts';
 import { type BlockSource, type ReadBlock, readAhead } from './read-ahead.ts';
@@ -89,6 +89,8 @@ export interface ScanOptions {
 export interface BlocksOfSegments {
   readonly condition: TextCondition;
   readonly filter?: SegmentFilter | null;
+  /** The blocks that are wanted, where not all are and there is a condition. */
+  readonly drawn?: DrawnBlocks | null;
   readonly below: number;
   /** How many rows will be enough, where there is no condition. */
   readonly rows: number;

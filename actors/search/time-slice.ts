@@ -108,3 +108,10 @@ export class TimeSlice implements MeasuredWork, Reader {
     return this.#spentMs + (this.#isRunning ? this.#clock.monotonic() - this.#sliceBegan : 0);
   }
 }
+
+/** Whether the deadline has come; gives way where the slice is over. */
+export async function isOver(slice: TimeSlice): Promise<boolean> {
+  if (!slice.due()) return false;
+  await slice.giveWay();
+  return slice.timedOut;
+}

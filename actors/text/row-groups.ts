@@ -173,21 +173,24 @@ export class RowGroups {
 
   /** Finds the groups that have at least one of the rows, those of parts included. Rows and answer ascend. */
   groupsOf(rows: Uint32Array): Uint32Array {
+    const ranges: number[] = [];
+    for (const row of rows) {
+      if (ranges.at(-1) === row) ranges[ranges.length - 1] = row + 1;
+      else ranges.push(row, row + 1);
+    }
+    return this.groupsIn(ranges);
+  }
+
+  /** Finds the groups that have some rows of ranges, pairs of first and end, those of parts included. Ranges and answer ascend. */
+  groupsIn(ranges: readonly number[]): Uint32Array {
     const groups: number[] = [];
     let next = 0;
-    for (let at = 0; at < rows.length; ) {
-      const row = rows[at] as number;
-      let group = Math.max(next, this.#sampleBefore(row) * groupsPerSample);
-      while (this.rowsOf(group).end <= row) group++;
-      let { first, end } = this.rowsOf(group);
-      while (first <= row && row < end) {
-        groups.push(group++);
-        if (group === this.groupCount) break;
-        ({ first, end } = this.rowsOf(group));
-      }
+    for (let at = 0; at < ranges.length; at += 2) {
+      const [first, end] = [ranges[at] as number, ranges[at + 1] as number];
+      let group = Math.max(next, this.#sampleBefore(first) * groupsPerSample);
+      while (group < this.groupCount && this.rowsOf(group).end <= first) group++;
+      while (group < this.groupCount && this.rowsOf(group).first < end) groups.push(group++);
       next = group;
-      const last = this.rowsOf(group - 1).end;
-      while (at < rows.length && (rows[at] as number) < last) at++;
     }
     return Uint32Array.from(groups);
   }

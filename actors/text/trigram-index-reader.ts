@@ -98,6 +98,17 @@ export class CandidateGroups {
     return this.#searches.some(({ plan }) => plan.kind === 'all');
   }
 
+  /** How many candidates there are at most, as far as counts of posting lists tell. A promise only where pages have to come from the object store. */
+  atMost(tally: ReadTally): number | Promise<number> {
+    let count = 0;
+    for (const search of this.#searches) {
+      search.pages ??= this.#pagesAtHand(search, tally);
+      if (search.pages === null) return this.#readPages(tally).then(() => this.atMost(tally));
+      count += this.#sourceOf(search, search.pages).count;
+    }
+    return count;
+  }
+
   /**
    * The next candidates, numbers of groups in descending order, at least one; null at the end. A promise only where pages
    * have to come from the object store: all of them in one round.
@@ -117,14 +128,17 @@ export class CandidateGroups {
   }
 
   #begin(search: SpanSearch, pages: ReadonlyMap<number, Uint8Array>): void {
-    const { span, plan, among } = search;
-    const source = sourceOf(plan, { objectKey: this.#blocks.objectKey, span, pages });
-    // What is wanted of the index is little then: lists skip what lies between.
-    this.#source = among === null ? source : new Intersection([new ListedAges(among), source]);
+    this.#source = this.#sourceOf(search, pages);
     this.#windowEnd = 0;
     this.#window = firstWindowAges;
     // A rare list is read at once.
     if (this.#source.count <= firstWindowAges) this.#window = search.span.groupCount;
+  }
+
+  #sourceOf({ span, plan, among }: SpanSearch, pages: ReadonlyMap<number, Uint8Array>): AgeSource {
+    const source = sourceOf(plan, { objectKey: this.#blocks.objectKey, span, pages });
+    // What is wanted of the index is little then: lists skip what lies between.
+    return among === null ? source : new Intersection([new ListedAges(among), source]);
   }
 
   /** The candidates of the next window; null where it has none, or the span is at its end. */
@@ -164,6 +178,7 @@ export class CandidateGroups {
     let count = 0;
     for (let at = this.#at; at < this.#searches.length; at++) {
       const search = this.#searches[at] as SpanSearch;
+      if (search.pages !== null) continue;
       const pages = [...pagesOf(search.plan)];
       if (round.length > 0 && count + pages.length > roundPagesMax) break;
       count += pages.length;

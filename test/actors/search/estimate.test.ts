@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { estimateCount } from '../../../actors/search/estimate-count.ts';
 import { likelyBounds } from '../../../actors/search/likely-bounds.ts';
 import { runCount } from '../../../actors/search/run-search.ts';
+import { documentText } from '../../../actors/storage/document-batch.ts';
+import { QueryPatterns } from '../../../actors/text/query-pattern.ts';
 import { parseCountBody } from '../../../protocol/search.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { contextOf } from '../../support/query-context.ts';
@@ -10,6 +13,7 @@ import { writtenRows } from '../../support/written-rows.ts';
 
 const seed = Number(process.env.TIDEBASE_TEST_SEED ?? 25);
 const patternsAsked = 1_000;
+const patternsDrawn = 500;
 /** The share of patterns whose truth must be inside: 95 of 100, less what chance may take from it in 1,000. */
 const insideMin = 0.93;
 
@@ -76,6 +80,38 @@ describe('estimates', () => {
     assert.ok(estimated > patternsAsked / 4, `${estimated} were estimated`);
     assert.ok(inside >= estimated * insideMin, `${inside} of ${estimated}`);
     assert.ok(frequent > 20 && widths < frequent / 2, `${widths / frequent} of the certain width`);
+  });
+});
+
+describe('estimates of blocks that were drawn', () => {
+  it('have the truth between their likely bounds for 93 of 100 patterns, and always between the certain ones', async (t) => {
+    t.diagnostic(`TIDEBASE_TEST_SEED=${seed}`);
+    const random = seededRandom(seed);
+    const sizes = { segments: [3_000, 5_000], frozen: 60, memtable: 100, later: 20 };
+    const { snapshot, live } = await writtenRows(random, sizes, { text: textOf, meta: () => null });
+    const texts = live.map(({ text }) => text);
+    const patterns = new QueryPatterns();
+    const { slice, tally } = contextOf(snapshot, new FakeClock());
+    let inside = 0;
+    let found = 0;
+    for (const q of randomPatterns(random, texts, patternsDrawn)) {
+      const { condition } = patterns.of(q, false);
+      const options = { condition, groupsMax: 12, listedGroupsMax: 0, slice, tally };
+      const estimate = await estimateCount(snapshot, options, {
+        document: ({ buffer, offset }) => documentText(buffer, offset)?.includes(q) === true,
+        block: () => null,
+      });
+      const truth = texts.filter((text) => text.includes(q)).length;
+      const shown = JSON.stringify({ q, truth, estimate });
+      assert.ok(estimate !== null && estimate.low <= truth && truth <= estimate.high, shown);
+      const { low, high } = estimate.likely;
+      assert.ok(estimate.low <= low && low <= estimate.count && estimate.count <= high, shown);
+      if (low <= truth && truth <= high) inside++;
+      found += estimate.low;
+    }
+    t.diagnostic(`${inside} of ${patternsDrawn} inside`);
+    assert.ok(inside >= patternsDrawn * insideMin, `${inside} of ${patternsDrawn}`);
+    assert.ok(found > patternsDrawn * 10, `${found} matches were judged`);
   });
 });
 

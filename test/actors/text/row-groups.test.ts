@@ -67,3 +67,24 @@ test('the groups of some rows are all that have one of them, parts included', (t
     assert.deepEqual([...read.groupsOf(rows)], naive);
   }
 });
+
+test('the groups of ranges of rows are all that have one of the rows, each once', (t) => {
+  t.diagnostic(`seed ${seed}`);
+  const random = seededRandom(seed);
+  for (let round = 0; round < 60; round++) {
+    const { groups, read } = randomGroups(random, 1 + Math.floor(random() * 500));
+    const ranges: number[] = [];
+    for (let row = 0; row < read.rowCount; ) {
+      const end = Math.min(read.rowCount, row + 1 + Math.floor(random() ** 3 * 200));
+      if (random() < 0.5) ranges.push(row, end);
+      row = end;
+    }
+    const naive = groups.flatMap(({ first, end }, number) => {
+      for (let at = 0; at < ranges.length; at += 2)
+        if (first < (ranges[at + 1] as number) && (ranges[at] as number) < end) return [number];
+      return [];
+    });
+
+    assert.deepEqual([...read.groupsIn(ranges)], naive);
+  }
+});
