@@ -116,7 +116,7 @@ export const limits = {
   countIdsMax: 10,
   /** Row groups that an estimated count judges at most, of memtables and of segments each: 8 MB of documents, some 15 ms; half of them where many match. */
   estimateGroupsMax: 64,
-  /** Blocks that an estimate draws where there are more candidates than it lists: enough for as many with a candidate where few blocks have one. */
+  /** Blocks that an estimate draws at most, where candidates are too many to be listed: as many as leave `estimateGroupsMax` with a candidate where one block in 16 has one. */
   estimateBlocksDrawnMax: 1_024,
   /** Documents, and bytes, that a regex which the index cannot narrow looks at without `scan: true`. */
   scanDocumentsMax: 20_000,

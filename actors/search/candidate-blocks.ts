@@ -18,7 +18,7 @@ export interface CandidatesWanted {
   readonly below: number;
   /** What every row that is wanted passes. Default: nothing. */
   readonly filter?: SegmentFilter | null;
-  /** The blocks that are wanted, where not all are. */
+  /** The blocks that are wanted; null for all. Default: all. */
   readonly drawn?: DrawnBlocks | null;
   readonly tally: ReadTally;
 }
@@ -115,7 +115,7 @@ class SegmentSearch {
   #candidates: Pick<CandidateGroups, 'next'> | null = null;
   /** Null where there is no filter. */
   #filter: FilterRows | null = null;
-  /** The blocks that are wanted; null for all. */
+  /** Numbers of the segment's blocks that are wanted; null for all. */
   #drawn: ReadonlySet<number> | null = null;
   #groups: Uint32Array | null = null;
   #at = 0;

@@ -46,9 +46,9 @@ export interface JudgeCandidates {
 
 /** Rows of a memtable that are judged together. */
 const rowsPerGroup = 64;
-/** Groups of memtables that are judged where most rows are in segments: so many say how much groups differ. */
+/** Groups of memtables that are judged at least: fewer would hardly say how much groups differ. */
 const memtableGroupsMin = 16;
-/** Where a share of the rows is in memtables, they have at most so many times that share of the groups. */
+/** How many times their share of the rows memtables have of the groups that are judged, at most. */
 const memtableGroupsShare = 4;
 /** Matches with which an interval of 95 % is some ± 12 %, where groups are alike. */
 const matchesEnough = 250;

@@ -1,12 +1,15 @@
 import { must } from '../../src/base/assert.ts';
 import { type LikelyBounds, likelyBounds } from './likely-bounds.ts';
 
+/** How many rows match, as far as a sample tells. */
 export interface Bounds {
+  /** The likeliest number. */
   readonly count: number;
-  /** The least that can match; `high` is the most. */
+  /** The least that can match, for certain. */
   readonly low: number;
+  /** The most that can match, for certain. */
   readonly high: number;
-  /** Between these the count lies with a likelihood of 95 %. */
+  /** Two numbers between which the count lies with a likelihood of 95 %. */
   readonly likely: LikelyBounds;
 }
 
@@ -25,7 +28,7 @@ export class EstimateSample<T> {
     this.rows = rows;
   }
 
-  /** The same with at most `itemsMax` of the items, as evenly spread. Nothing was judged of either yet. */
+  /** Answers a sample of the same rows with at most `itemsMax` of the items, as evenly spread; called before anything is judged. */
   thinned(itemsMax: number): EstimateSample<T> {
     const step = Math.ceil(this.items.length / itemsMax);
     if (step <= 1) return this;
@@ -49,7 +52,7 @@ export class EstimateSample<T> {
     group.matching += matching;
   }
 
-  /** What the judged groups say of all rows: the rest is taken to match as often. */
+  /** Bounds of how many of all rows match: those that were not judged are taken to match as often as those that were. */
   get bounds(): Bounds {
     const { matching } = this;
     const judged = this.#groups.reduce((total, group) => total + group.rows, 0);

@@ -35,11 +35,11 @@ type ColumnsPlan = ChunkPlan & { readonly kind: 'columns' };
 
 /** What is known of a chunk. */
 interface KnownChunk {
-  /** Null where its columns have to be looked at. */
+  /** Which rows may pass; null where the chunk's columns have to be looked at first. */
   state: ChunkState | null;
-  /** The rows that pass only if their documents do. */
+  /** Which of the rows in `state` pass only if their documents do. */
   asks: ChunkState;
-  /** How many rows a state of bits has. */
+  /** How many bits are set in `state`; 0 where it is no bits. */
   count: number;
   /** The columns to look at; null where the directory alone settled the chunk. */
   readonly plan: ColumnsPlan | null;
@@ -60,10 +60,10 @@ export class FilterRows {
   readonly #columns: SegmentColumns;
   readonly #filter: SegmentFilter;
   readonly #tally: ReadTally;
-  /** The chunks that were asked about lately, by their numbers, none of which is above `#highest`. */
+  /** The chunks that were asked about lately, by their numbers, none of which is above `#highest`. Rows are asked for downwards: what lies above is forgotten. */
   readonly #chunks = new Map<number, KnownChunk>();
   #highest = -1;
-  /** Those that pass until somebody reconsiders. */
+  /** Numbers of the chunks of which `letPass` lets any row pass, until `reconsider`. */
   readonly #passed = new Set<number>();
   #roundBytes = firstRoundBytes;
 
@@ -147,7 +147,7 @@ export class FilterRows {
     return lastBit(asks, { from: first - chunkFirst, end: end - chunkFirst }) < 0;
   }
 
-  /** What is known of a settled chunk: rows that may pass, how many bits that are, and those of them that pass only if their documents do. */
+  /** What is known of a settled chunk: which rows may pass, how many bits of it are set, and which of the rows pass only if their documents do. */
   stateOf(chunk: number): {
     readonly passing: ChunkState;
     readonly count: number;
@@ -237,7 +237,7 @@ export class FilterRows {
     try {
       this.#evaluate(chunk, plan, (offset) => this.#reader.blocks.cached(offset));
     } catch (error) {
-      // Thrown by `settle` when the chunk's turn has come: what lies before it is looked at first.
+      // `settle` throws a damaged column when the chunk's turn has come, after newer rows were looked at.
       if (!(error instanceof DataError)) throw error;
       return false;
     }

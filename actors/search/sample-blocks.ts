@@ -3,8 +3,8 @@
  *
  * 1. Where posting lists name few groups, all candidates are listed, and the sample is of the blocks that have some.
  * 2. Where they name many, listing them would take longer than judging the sample, and the longer the larger the namespace is. Then blocks are
- *    drawn first, of all that there are, and the text index is asked for the candidates in these alone. A drawn block's other rows, or all
- *    of them, are known not to match.
+ *    drawn first, of all that there are, and the text index is asked for the candidates in these alone. A drawn block's rows that are no
+ *    candidates are known not to match.
  */
 import { limits } from '../../protocol/limits.ts';
 import type { ReadTally } from '../storage/block-fetch.ts';
@@ -25,7 +25,7 @@ export interface SampleOptions {
   readonly condition: TextCondition;
   /** Blocks with a candidate that are judged, at most. */
   readonly groupsMax: number;
-  /** Groups of candidates that are listed, at most: in two milliseconds. Default: 32,768. */
+  /** Candidate groups up to which all of them are listed. Default: 32,768, which takes some milliseconds at most. */
   readonly listedGroupsMax?: number;
   readonly slice: TimeSlice;
   readonly tally: ReadTally;
@@ -39,7 +39,7 @@ export interface SampledBlock {
 }
 
 const listedGroupsDefault = 32 * 1024;
-/** Blocks that the index names at a time. */
+/** How many blocks the text index is asked for at a time. */
 const blocksPerLook = 256;
 
 /** Samples the blocks of all segments; null where the deadline came first. Throws what reading throws. */

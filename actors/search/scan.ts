@@ -89,7 +89,7 @@ export interface ScanOptions {
 export interface BlocksOfSegments {
   readonly condition: TextCondition;
   readonly filter?: SegmentFilter | null;
-  /** The blocks that are wanted, where not all are and there is a condition. */
+  /** The blocks that are wanted; null for all. Heeded only where there is a condition or a filter. Default: all. */
   readonly drawn?: DrawnBlocks | null;
   readonly below: number;
   /** How many rows will be enough, where there is no condition. */
