@@ -55,31 +55,86 @@ export const blocksPerReadMax = 16;
  * Reads blocks in the source's order, some ahead. A failed read ends it when its block's turn comes. What is waited for is no
  * work of the slice.
  */
+export class BlocksAhead {
+  readonly #ahead: Ahead;
+  readonly #tally: ReadTally;
+  readonly #slice: Pick<TimeSlice, 'waitFor'>;
+  /** Blocks that were asked for together, and how many of them were answered. */
+  #wanted: readonly WantedBlock[] = [];
+  #answered = 0;
+  /** What of them was not at hand. */
+  #fetched: Fetched | null = null;
+  #isLookedAt = false;
+
+  constructor(source: BlockSource, tally: ReadTally, slice: Pick<TimeSlice, 'waitFor'>) {
+    this.#ahead = new Ahead(source, tally);
+    this.#tally = tally;
+    this.#slice = slice;
+  }
+
+  /** The next block, null at the end; whoever asks is done with the one before. A promise only where something has to be read. */
+  next(): ReadBlock | null | Promise<ReadBlock | null> {
+    if (this.#isLookedAt) this.#ahead.consumed();
+    this.#isLookedAt = false;
+    while (this.#answered === this.#wanted.length) {
+      const reading = this.#ahead.next();
+      if (reading === undefined) return this.#more();
+      this.#wanted = reading.wanted;
+      this.#answered = 0;
+      this.#fetched = null;
+      if (reading.fetched !== null) return this.#afterReading(reading.fetched);
+    }
+    const wanted = this.#wanted[this.#answered++] as WantedBlock;
+    const block = this.#fetched?.get(wanted) ?? blockAtHand(wanted, this.#tally);
+    return block === null ? this.#again(wanted) : this.#answer(wanted, block);
+  }
+
+  /** The consumer has enough. */
+  stop(): void {
+    this.#ahead.stop();
+  }
+
+  #answer(wanted: WantedBlock, block: DocumentBlock): ReadBlock {
+    this.#isLookedAt = true;
+    return { ...wanted, block };
+  }
+
+  async #again(wanted: WantedBlock): Promise<ReadBlock> {
+    return this.#answer(wanted, await this.#slice.waitFor(readAgain(wanted, this.#tally)));
+  }
+
+  async #afterReading(fetched: Promise<Fetched>): Promise<ReadBlock | null> {
+    this.#fetched = await this.#slice.waitFor(fetched);
+    return this.next();
+  }
+
+  #more(): null | Promise<ReadBlock | null> {
+    const more = this.#ahead.more();
+    return more === null ? null : this.#afterMore(more);
+  }
+
+  async #afterMore(more: Promise<void>): Promise<ReadBlock | null> {
+    await this.#slice.waitFor(more);
+    return this.next();
+  }
+}
+
+/** Reads blocks as `BlocksAhead` does, for whoever takes its time with each. */
 export async function* readAhead(
   source: BlockSource,
   tally: ReadTally,
   slice: Pick<TimeSlice, 'waitFor'>,
 ): AsyncGenerator<ReadBlock, void, void> {
-  const ahead = new Ahead(source, tally);
+  const blocks = new BlocksAhead(source, tally, slice);
   try {
     for (;;) {
-      const reading = ahead.next();
-      if (reading === undefined) {
-        if (await slice.waitFor(ahead.more())) continue;
-        return;
-      }
-      const fetched = reading.fetched === null ? null : await slice.waitFor(reading.fetched);
-      for (const wanted of reading.wanted) {
-        const block =
-          fetched?.get(wanted) ??
-          blockAtHand(wanted, tally) ??
-          (await slice.waitFor(readAgain(wanted, tally)));
-        yield { ...wanted, block };
-        ahead.consumed();
-      }
+      const next = blocks.next();
+      const read = next instanceof Promise ? await next : next;
+      if (read === null) return;
+      yield read;
     }
   } finally {
-    ahead.stop();
+    blocks.stop();
   }
 }
 
@@ -131,11 +186,9 @@ class Ahead {
     this.#ask();
   }
 
-  /** Resolves when more was asked for; false at the end. */
-  async more(): Promise<boolean> {
-    if (this.#waiting === null) return false;
-    await this.#waiting;
-    return true;
+  /** Resolves when more was asked for; null at the end. */
+  more(): Promise<void> | null {
+    return this.#waiting;
   }
 
   /** The consumer has enough. */

@@ -8,8 +8,8 @@ import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import { figuresJson, tookJson } from './answers.ts';
 import { areAtHand } from './candidate-blocks.ts';
 import { figuresOf, type QueryContext } from './query.ts';
-import type { ReadBlock } from './read-ahead.ts';
-import { isOutOfTime, segmentBlocks } from './scan.ts';
+import { type ReadBlock, readAhead } from './read-ahead.ts';
+import { isOutOfTime, wantedBlocks } from './scan.ts';
 
 /**
  * Brings near what queries need, so that they read nothing from the object store.
@@ -71,7 +71,7 @@ async function bringNear(
   const wanted = { condition, below: everything, rows: everything, tally };
   try {
     let first: ReadBlock | null = null;
-    for await (const candidates of segmentBlocks(snapshot, wanted, slice)) {
+    for await (const candidates of readAhead(wantedBlocks(snapshot, wanted), tally, slice)) {
       first ??= candidates;
       if (slice.due()) await slice.giveWay();
       if (slice.timedOut) return 'timed-out';

@@ -19,7 +19,7 @@ import { AllBlocks } from './all-blocks.ts';
 import { CandidateBlocks, type DrawnBlocks } from './candidate-blocks.ts';
 import type { SegmentFilter } from './filter-rows.ts';
 import { MemtableFilter } from './memtable-filter.ts';
-import { type BlockSource, type ReadBlock, readAhead } from './read-ahead.ts';
+import { BlocksAhead, type BlockSource, type ReadBlock } from './read-ahead.ts';
 import type { TimeSlice } from './time-slice.ts';
 
 export interface ScannedDocument {
@@ -127,29 +127,17 @@ export async function scanNewestFirst(
   const rows = (options.enough ?? Number.POSITIVE_INFINITY) - walk.visited;
   try {
     const wanted = { below, tally, condition, filter, rows };
-    for await (const candidates of segmentBlocks(snapshot, wanted, slice)) {
-      const end = await scanBlock(walk, candidates);
-      if (end !== null) return end;
-    }
+    return await scanSegments(walk, new BlocksAhead(wantedBlocks(snapshot, wanted), tally, slice));
   } catch (cause) {
     if (!isReadFailure(cause)) throw cause;
     if (isOutOfTime(cause)) return timedOut(walk);
     return { kind: 'failed', sequence: walk.lastSequence, cause };
   }
-  return { kind: 'complete' };
 }
 
 /** Whether a query's own time was over before a read came, of a store that answers. */
 export function isOutOfTime(cause: ReadFailure): boolean {
   return cause instanceof ReadTimedOut && !cause.isSilent;
-}
-
-export function segmentBlocks(
-  snapshot: Snapshot,
-  wanted: BlocksOfSegments,
-  slice: TimeSlice,
-): AsyncGenerator<ReadBlock, void, void> {
-  return readAhead(wantedBlocks(snapshot, wanted), wanted.tally, slice);
 }
 
 /** All blocks, or those that may hold what satisfies the condition. */
@@ -204,16 +192,38 @@ async function scanMemtable(
   return null;
 }
 
+/** Looks through the blocks of segments. Hot where each block has one row or two: nothing is waited for but what is not there. */
+async function scanSegments(walk: Walk, blocks: BlocksAhead): Promise<ScanEnd> {
+  try {
+    for (;;) {
+      const next = blocks.next();
+      const read = next instanceof Promise ? await next : next;
+      if (read === null) return { kind: 'complete' };
+      if (!walk.slice.due() && isTakenWhole(walk, read)) continue;
+      const end = await scanBlock(walk, read);
+      if (end !== null) return end;
+    }
+  } finally {
+    blocks.stop();
+  }
+}
+
+/** Answers whether `takeBlock` has dealt with all wanted documents of the block. */
+function isTakenWhole(walk: Walk, read: ReadBlock): boolean {
+  if (walk.below !== Number.POSITIVE_INFINITY || walk.takeBlock?.(read) !== true) return false;
+  const { block, ranges } = read;
+  walk.sinceLook = 0;
+  walk.lastSequence = block.sequences[(ranges.at(-2) as number) - block.firstRow] as number;
+  return true;
+}
+
 async function scanBlock(walk: Walk, read: ReadBlock): Promise<ScanEnd | null> {
   const { block, tombstones, ranges, parts, passes = false } = read;
   // However late the first ones came, they are looked at: the next page would begin, and wait, where this one did.
   const isLate = await look(walk);
   if (isLate && (walk.lastSequence !== walk.below || ++walk.lateBlocks > lateBlocksMax))
     return timedOut(walk);
-  if (walk.below === Number.POSITIVE_INFINITY && walk.takeBlock?.(read) === true) {
-    walk.lastSequence = block.sequences[(ranges.at(-2) as number) - block.firstRow] as number;
-    return null;
-  }
+  if (isTakenWhole(walk, read)) return null;
   for (let at = 0; at < ranges.length; at += 2) {
     const first = (ranges[at] as number) - block.firstRow;
     for (let i = (ranges[at + 1] as number) - block.firstRow - 1; i >= first; i--) {
