@@ -90,26 +90,25 @@ export class Intersection implements AgeSource {
     const [rarest, ...others] = this.#sources;
     if (rarest === undefined) return at;
     const end = rarest.readBelow(to, target, at);
-    const candidates = target.subarray(at, end);
-    let count = end - at;
-    let idle = 0;
-    for (const source of others) {
-      if (count === 0 || idle === idleSourcesMax) break;
-      const kept = source.retain(candidates, count);
-      idle = (count - kept) * idleShare < count ? idle + 1 : 0;
-      count = kept;
-    }
-    return at + count;
+    return at + keepOfAll(others, target.subarray(at, end), end - at);
   }
 
   retain(candidates: Uint32Array, count: number): number {
-    let kept = count;
-    for (const source of this.#sources) {
-      if (kept === 0) break;
-      kept = source.retain(candidates, kept);
-    }
-    return kept;
+    return keepOfAll(this.#sources, candidates, count);
   }
+}
+
+/** Keeps those of the first `count` candidates that all sources have, and a few more. Sources that take hardly anything away are not asked to the last. */
+function keepOfAll(sources: readonly AgeSource[], candidates: Uint32Array, count: number): number {
+  let kept = count;
+  let idle = 0;
+  for (const source of sources) {
+    if (kept === 0 || idle === idleSourcesMax) break;
+    const before = kept;
+    kept = source.retain(candidates, before);
+    idle = (before - kept) * idleShare < before ? idle + 1 : 0;
+  }
+  return kept;
 }
 
 /** What any of them has, by a bitmap of the span: the number of sources may be large. */
