@@ -211,10 +211,15 @@ function presenceAgrees({ presence, bitmap, rows, rowCount, entryCount }: Column
     return (rows[entryCount - 1] as number) < rowCount;
   }
   if (presence === presences.all) return true;
-  let bits = 0;
-  for (let i = 0; i < bitmap.length; i++) bits += bitCount(bitmap[i] as number);
   const tail = rowCount % 32;
-  return bits === entryCount && (tail === 0 || (bitmap.at(-1) as number) >>> tail === 0);
+  return bitsIn(bitmap) === entryCount && (tail === 0 || (bitmap.at(-1) as number) >>> tail === 0);
+}
+
+/** Counts the set bits of all words. */
+export function bitsIn(bits: Uint32Array): number {
+  let count = 0;
+  for (let at = 0; at < bits.length; at++) count += bitCount(bits[at] as number);
+  return count;
 }
 
 export function bitCount(word: number): number {

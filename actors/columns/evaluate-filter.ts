@@ -6,7 +6,7 @@
  *    chunk. Verdicts are bits so that terms join by `&`.
  */
 import type { BlockPlace } from '../storage/segment-format.ts';
-import { bitCount, type ColumnValues, presences } from './column-block.ts';
+import { bitCount, bitsIn, type ColumnValues, presences } from './column-block.ts';
 import type { ColumnDirectory, DirectoryColumn } from './column-directory.ts';
 import type { ColumnTerm } from './filter-terms.ts';
 import { judgeIntegers, judgeIntegersByRange, judgeStrings, judgeWith } from './judge-values.ts';
@@ -240,12 +240,6 @@ function joined(sets: readonly Uint32Array[], judged: ChunkRows | null, isExact:
   if (judged === null) return { bits, count, asks: isExact || count === 0 ? null : bits };
   const asks = judged.asks?.map((word, at) => word & (bits[at] as number)) ?? null;
   return { bits, count, asks: asks !== null && bitsIn(asks) > 0 ? asks : null };
-}
-
-function bitsIn(bits: Uint32Array): number {
-  let count = 0;
-  for (let at = 0; at < bits.length; at++) count += bitCount(bits[at] as number);
-  return count;
 }
 
 /** Finds the rows that pass the terms at the places `left`, by a look at each entry of their columns. */

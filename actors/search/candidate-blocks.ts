@@ -243,7 +243,7 @@ class SegmentSearch {
     const filter = this.#filter;
     if (filter === null) return null;
     const { first, end } = this.#rowsOf(groups[this.#at] as number);
-    if (end <= first || filter.isSettled(end - 1) || filter.settleAtHand(end - 1)) return null;
+    if (end <= first || filter.settleAtHand(end - 1)) return null;
     const chunk = filter.chunkOfRow(end - 1);
     if (!filter.isNear(chunk) && this.#hasFewGroups(groups, filter.firstRowOf(chunk))) {
       filter.letPass(chunk);

@@ -1,5 +1,5 @@
 import { DataError, must } from '../../src/base/assert.ts';
-import { bitCount, type ColumnValues } from '../columns/column-block.ts';
+import { bitsIn, type ColumnValues } from '../columns/column-block.ts';
 import type { SegmentColumns } from '../columns/columns-section.ts';
 import {
   type ChunkPlan,
@@ -116,7 +116,7 @@ export class FilterRows {
     // Upwards, because what is above a chunk is forgotten when it is settled.
     for (let chunk = 0; chunk < chunkCount; chunk++) {
       const first = this.firstRowOf(chunk);
-      if (!this.isSettled(first) && !this.settleAtHand(first)) await this.settle(first, []);
+      if (!this.settleAtHand(first)) await this.settle(first, []);
       const { state, count: passing } = this.#chunk(chunk);
       if (state === 'none') continue;
       if (!(state instanceof Uint32Array) || count + passing > rowsMax) return null;
@@ -227,11 +227,12 @@ export class FilterRows {
     this.#evaluate(chunk, plan, (offset) => blocks.get(offset));
   }
 
-  /** Settles the row's chunk where its columns lie in memory and nobody else is to have a turn; answers whether it did. */
+  /** Answers whether the row's chunk is settled, and settles it before where its columns lie in memory and nobody else is to have a turn. */
   settleAtHand(row: number): boolean {
     const { slice } = this.#filter;
     const chunk = this.chunkOfRow(row);
-    const { plan } = this.#chunk(chunk);
+    const { state, plan } = this.#chunk(chunk);
+    if (state !== null) return true;
     if (plan === null || !this.#isCached(plan) || slice.due() || slice.timedOut) return false;
     this.#forgetAbove(chunk);
     try {
@@ -249,7 +250,7 @@ export class FilterRows {
     const states: ChunkState[] = [];
     for (let chunk = chunkCount - 1; chunk >= 0; chunk--) {
       const first = this.firstRowOf(chunk);
-      if (!this.isSettled(first) && !this.settleAtHand(first)) await this.settle(first, chunksBelow(chunk));
+      if (!this.settleAtHand(first)) await this.settle(first, chunksBelow(chunk));
       states[chunk] = this.#chunk(chunk).state ?? 'all';
     }
     return states;
@@ -334,12 +335,6 @@ function* chunksBelow(chunk: number): Generator<number, void, void> {
 function* chunksFrom(first: number, ahead: Iterable<number>): Generator<number, void, void> {
   yield first;
   yield* ahead;
-}
-
-function bitsIn(bits: Uint32Array): number {
-  let count = 0;
-  for (let at = 0; at < bits.length; at++) count += bitCount(bits[at] as number);
-  return count;
 }
 
 /** Adds the rows of a chunk to `rows` at `count`; answers where they end. */

@@ -19,7 +19,7 @@ import { AllBlocks } from './all-blocks.ts';
 import { CandidateBlocks, type DrawnBlocks } from './candidate-blocks.ts';
 import type { SegmentFilter } from './filter-rows.ts';
 import { MemtableFilter } from './memtable-filter.ts';
-import { BlocksAhead, type BlockSource, type ReadBlock } from './read-ahead.ts';
+import { type BlockSource, BlocksAhead, type ReadBlock } from './read-ahead.ts';
 import type { TimeSlice } from './time-slice.ts';
 
 export interface ScannedDocument {

@@ -1,6 +1,6 @@
 /** Counts the live rows of a snapshot of which columns alone say that they pass a filter: no document is read. */
 import type { Filter } from '../../protocol/filter.ts';
-import { bitCount } from '../columns/column-block.ts';
+import { bitCount, bitsIn } from '../columns/column-block.ts';
 import { openColumns } from '../columns/columns-section.ts';
 import { type ColumnTerm, columnTerms } from '../columns/filter-terms.ts';
 import { ask, no } from '../columns/verdicts.ts';
@@ -86,8 +86,7 @@ async function addSegment(
   for (let chunk = chunkCount - 1; chunk >= 0; chunk--) {
     const first = rows.firstRowOf(chunk);
     const end = chunk + 1 === chunkCount ? reader.rowCount : rows.firstRowOf(chunk + 1);
-    if (!rows.isSettled(first) && !rows.settleAtHand(first))
-      await slice.waitFor(rows.settle(first, chunksBelow(chunk)));
+    if (!rows.settleAtHand(first)) await slice.waitFor(rows.settle(first, chunksBelow(chunk)));
     if (slice.timedOut) return false;
     addChunk(rows.stateOf(chunk), { first, end, tombstones, counted });
   }
@@ -114,15 +113,14 @@ function addChunk(
   const dead = deletedBetween(tombstones, first, end);
   if (passing === 'all') counted.sure += end - first - dead;
   else if (dead === 0 && asks === 'none') counted.sure += count;
-  else counted.sure += bitsIn(dead === 0 ? passing : withoutDeleted(passing, first, tombstones), asks);
+  else counted.sure += bitsWithout(dead === 0 ? passing : withoutDeleted(passing, first, tombstones), asks);
 }
 
 /** How many bits are set that are not among `less`. */
-function bitsIn(bits: Uint32Array, less: 'none' | Uint32Array): number {
+function bitsWithout(bits: Uint32Array, less: 'none' | Uint32Array): number {
+  if (less === 'none') return bitsIn(bits);
   let count = 0;
-  if (less === 'none') for (let at = 0; at < bits.length; at++) count += bitCount(bits[at] as number);
-  else
-    for (let at = 0; at < bits.length; at++) count += bitCount((bits[at] as number) & ~(less[at] as number));
+  for (let at = 0; at < bits.length; at++) count += bitCount((bits[at] as number) & ~(less[at] as number));
   return count;
 }
 
