@@ -59,11 +59,13 @@ export class BlocksAhead {
   readonly #ahead: Ahead;
   readonly #tally: ReadTally;
   readonly #slice: Pick<TimeSlice, 'waitFor'>;
-  /** Blocks that were asked for together, and how many of them were answered. */
+  /** Blocks that were asked for together. */
   #wanted: readonly WantedBlock[] = [];
+  /** How many of `#wanted` were answered. */
   #answered = 0;
-  /** What of them was not at hand. */
+  /** Those of `#wanted` that had to be read; null where all were at hand. */
   #fetched: Fetched | null = null;
+  /** Whether the consumer has a block that it is not known to be done with. */
   #isLookedAt = false;
 
   constructor(source: BlockSource, tally: ReadTally, slice: Pick<TimeSlice, 'waitFor'>) {

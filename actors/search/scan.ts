@@ -199,7 +199,12 @@ async function scanSegments(walk: Walk, blocks: BlocksAhead): Promise<ScanEnd> {
       const next = blocks.next();
       const read = next instanceof Promise ? await next : next;
       if (read === null) return { kind: 'complete' };
-      if (!walk.slice.due() && isTakenWhole(walk, read)) continue;
+      walk.sinceLook = 0;
+      // However late the first ones came, they are looked at: the next page would begin, and wait, where this one did.
+      const isLate = walk.slice.due() && (await look(walk));
+      if (isLate && (walk.lastSequence !== walk.below || ++walk.lateBlocks > lateBlocksMax))
+        return timedOut(walk);
+      if (isTakenWhole(walk, read)) continue;
       const end = await scanBlock(walk, read);
       if (end !== null) return end;
     }
@@ -212,18 +217,12 @@ async function scanSegments(walk: Walk, blocks: BlocksAhead): Promise<ScanEnd> {
 function isTakenWhole(walk: Walk, read: ReadBlock): boolean {
   if (walk.below !== Number.POSITIVE_INFINITY || walk.takeBlock?.(read) !== true) return false;
   const { block, ranges } = read;
-  walk.sinceLook = 0;
   walk.lastSequence = block.sequences[(ranges.at(-2) as number) - block.firstRow] as number;
   return true;
 }
 
 async function scanBlock(walk: Walk, read: ReadBlock): Promise<ScanEnd | null> {
   const { block, tombstones, ranges, parts, passes = false } = read;
-  // However late the first ones came, they are looked at: the next page would begin, and wait, where this one did.
-  const isLate = await look(walk);
-  if (isLate && (walk.lastSequence !== walk.below || ++walk.lateBlocks > lateBlocksMax))
-    return timedOut(walk);
-  if (isTakenWhole(walk, read)) return null;
   for (let at = 0; at < ranges.length; at += 2) {
     const first = (ranges[at] as number) - block.firstRow;
     for (let i = (ranges[at + 1] as number) - block.firstRow - 1; i >= first; i--) {

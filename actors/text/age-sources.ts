@@ -98,7 +98,7 @@ export class Intersection implements AgeSource {
   }
 }
 
-/** Keeps those of the first `count` candidates that all sources have, and a few more. Sources that take hardly anything away are not asked to the last. */
+/** Keeps those of the first `count` candidates that all sources have, and a few more. It gives up after `idleSourcesMax` sources in a row that took hardly anything away. */
 function keepOfAll(sources: readonly AgeSource[], candidates: Uint32Array, count: number): number {
   let kept = count;
   let idle = 0;
