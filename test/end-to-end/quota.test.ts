@@ -112,3 +112,56 @@ describe('the storage quota', { concurrency: 1 }, () => {
     assert.equal(listed?.stored_bytes, itself?.stored_bytes);
   });
 });
+
+/** How many write requests a tenant has here: a quarter of the plan's 160, since its owner's address is not verified. */
+const writesMax = 40;
+
+describe('deletes of somebody whose quota is full', () => {
+  it('count as write requests until these are used up, then hear 402, and a neighbour reads and writes meanwhile', async () => {
+    const folder = temporaryFolder();
+    const free = { storage_quota_gb: 0.004, included_writes: 4 * writesMax, unverified_share: 0.25 };
+    const env = { TIDEBASE_PLANS_FILE: plansFile(folder, 'built-in', free), TIDEBASE_ACTOR_THREADS: '1' };
+    const server = await startServer({ folder, env });
+    const anyone = new ApiClient(server.url);
+    const attacker = anyone.as((await anyone.signup('attacker@example.com')).key);
+    const neighbour = anyone.as((await anyone.signup('neighbour@example.com')).key);
+    await neighbour.put('notes', [{ id: 'a', text: 'tide' }]);
+    let taken = 0;
+    for (let status = 200; status !== 507; ) {
+      const docs = [{ id: `d${taken}`, text: randomBytes(60_000).toString('hex') }];
+      status = (await attacker.request('POST', '/v1/namespaces/full/docs', { body: { docs } })).status;
+      assert.ok(status === 507 || (status === 200 && ++taken < writesMax), `${status} after ${taken}`);
+    }
+
+    const refused: string[] = [];
+    const attack = async (loop: number) => {
+      const ids = Array.from({ length: 10_000 }, (_, i) => `${loop}-${i}`);
+      for (let status = 200; status === 200; ) {
+        const answer = await attacker.request('POST', '/v1/namespaces/full/delete', { body: { ids } });
+        status = answer.status;
+        if (status === 200) taken++;
+        else refused.push(`${status} ${(answer.json() as { code: string }).code}`);
+        assert.ok(taken <= writesMax + 16, `${taken} writes were taken`);
+      }
+    };
+    const attacks = Promise.all([0, 1, 2, 3].map(attack));
+    let slowestMs = 0;
+    for (let i = 0; i < 20; i++) {
+      const beganMs = performance.now();
+      assert.equal((await neighbour.search('notes', { q: 'tide' })).hits.length, 1);
+      slowestMs = Math.max(slowestMs, performance.now() - beganMs);
+    }
+    await neighbour.put('notes', [{ id: 'b', text: 'tide' }]);
+    await attacks;
+
+    assert.ok(slowestMs < 2_000, `a search took ${slowestMs} ms`);
+    assert.deepEqual(refused, Array(4).fill('402 email_unverified'));
+    // Up to three more were under way when the last one was counted.
+    assert.ok(taken >= writesMax && taken < writesMax + 4, `${taken} writes were taken`);
+    const metered = async () => (await attacker.call<{ writes: number }>('GET', '/v1/usage')).writes;
+    for (let tries = 0; (await metered()) !== taken && tries < 40; tries++) await sleep(250);
+    assert.equal(await metered(), taken);
+    anyone.close();
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  });
+});
