@@ -351,7 +351,10 @@ export function isSet(bits: Uint32Array, at: number): boolean {
 }
 
 /** The highest set bit of `from` … `end - 1`, or -1. */
-function lastBit(bits: Uint32Array, { from, end }: { readonly from: number; readonly end: number }): number {
+export function lastBit(
+  bits: Uint32Array,
+  { from, end }: { readonly from: number; readonly end: number },
+): number {
   let at = (end - 1) >>> 5;
   let word = (bits[at] as number) & (0xffffffff >>> (31 - ((end - 1) & 31)));
   while (word === 0 && at * 32 > from) word = bits[--at] as number;

@@ -2,7 +2,7 @@ import { type ChunkRows, evaluateAtHand } from '../columns/evaluate-filter.ts';
 import type { ColumnTerm } from '../columns/filter-terms.ts';
 import { ask, no, type Verdict, yes } from '../columns/verdicts.ts';
 import type { Memtable } from '../storage/memtable.ts';
-import { isSet } from './filter-rows.ts';
+import { isSet, lastBit } from './filter-rows.ts';
 import { type MemtableColumns, memtableColumns } from './memtable-columns.ts';
 import type { TimeSlice } from './time-slice.ts';
 
@@ -57,6 +57,17 @@ export class MemtableFilter {
     this.#first = first;
     this.#end = end;
     this.#rows = rows;
+  }
+
+  /**
+   * Answers one more than the highest row below `end` that may pass, where the row before `end` is settled; the first of its settled
+   * neighbours where none of these does.
+   */
+  passingEnd(end: number): number {
+    const rows = this.#rows;
+    if (rows === 'none') return this.#first;
+    if (rows === 'ask' || rows === 'all') return end;
+    return this.#first + lastBit(rows.bits, { from: 0, end: end - this.#first }) + 1;
   }
 
   /** Answers what columns say of a row that is settled. */

@@ -151,6 +151,8 @@ const noKeys: ReadonlySet<string> = new Set();
 
 /** Rows that an index of the memtable names at a time. */
 const rowsPerLook = 512;
+/** The same where there is a filter: between two looks, rows that don't pass are passed over together. */
+const filteredRowsPerLook = 32;
 
 type MemtableRows = Snapshot['memtables'][number] & {
   readonly condition: TextCondition;
@@ -162,21 +164,26 @@ async function scanMemtable(
   sequence: number,
   { memtable, rowCount, condition, filter }: MemtableRows,
 ): Promise<ScanEnd | null> {
-  const target = new Uint32Array(Math.min(rowsPerLook, rowCount));
+  const target = new Uint32Array(Math.min(filter === null ? rowsPerLook : filteredRowsPerLook, rowCount));
   for (let below = rowCount; below > 0; ) {
+    if (filter !== null) {
+      if (!(await settleRow(walk, filter, below - 1))) return timedOut(walk);
+      const end = filter.passingEnd(below);
+      if (end < below) passOver(walk, memtable.sequenceOf(end));
+      below = end;
+      if (below === 0) break;
+      if (!filter.isSettled(below - 1)) continue;
+    }
     const count = rowsBelow(memtable, condition, { row: below, target });
     // Asking for rows may have indexed a part of a large text.
     if ((await look(walk)) && walk.lastSequence !== walk.below) return timedOut(walk);
     for (let i = 0; i < count; i++) {
       const row = target[i] as number;
       if (memtable.sequenceOf(row) >= walk.below || !memtable.isLiveAt(row, sequence)) continue;
-      if (filter !== null && !filter.isSettled(row)) {
-        await filter.settle(row);
-        if (walk.slice.timedOut && walk.lastSequence !== walk.below) return timedOut(walk);
-      }
+      if (filter !== null && !(await settleRow(walk, filter, row))) return timedOut(walk);
       const verdict = filter?.verdict(row) ?? ask;
       if (verdict === no || (verdict === yes && walk.unsureOnly)) {
-        walk.lastSequence = memtable.sequenceOf(row);
+        passOver(walk, memtable.sequenceOf(row));
         continue;
       }
       const parts = partsOfRow(memtable, condition, row);
@@ -190,6 +197,18 @@ async function scanMemtable(
     below = count < target.length ? 0 : (target[count - 1] as number);
   }
   return null;
+}
+
+/** Has the filter settle a row of a memtable; answers false where the query's time was over, and some row was looked at. */
+async function settleRow(walk: Walk, filter: MemtableFilter, row: number): Promise<boolean> {
+  if (filter.isSettled(row)) return true;
+  await filter.settle(row);
+  return !walk.slice.timedOut || walk.lastSequence === walk.below;
+}
+
+/** Rows of this sequence and newer don't pass: the next page begins below. */
+function passOver(walk: Walk, sequence: number): void {
+  walk.lastSequence = Math.min(walk.lastSequence, sequence);
 }
 
 /** Looks through the blocks of segments. Hot where each block has one row or two: nothing is waited for but what is not there. */

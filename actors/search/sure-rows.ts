@@ -3,7 +3,7 @@ import type { Filter } from '../../protocol/filter.ts';
 import { bitCount, bitsIn } from '../columns/column-block.ts';
 import { openColumns } from '../columns/columns-section.ts';
 import { type ColumnTerm, columnTerms } from '../columns/filter-terms.ts';
-import { ask, no } from '../columns/verdicts.ts';
+import { ask } from '../columns/verdicts.ts';
 import type { OpenSegment, Snapshot } from '../storage/snapshot.ts';
 import { deletedBetween, type Tombstones, withoutDeleted } from '../storage/tombstones.ts';
 import { FilterRows } from './filter-rows.ts';
@@ -44,14 +44,16 @@ async function addMemtable(
 ): Promise<boolean> {
   const temporalKeys = snapshot.temporalKeys ?? new Set<string>();
   const filter = new MemtableFilter(memtable, { terms, slice, temporalKeys });
-  for (let row = 0; row < rowCount; row++) {
-    if (!filter.isSettled(row)) {
-      await filter.settle(row);
+  for (let end = rowCount; end > 0; ) {
+    if (!filter.isSettled(end - 1)) {
+      await filter.settle(end - 1);
       if (slice.timedOut) return false;
     }
-    const verdict = filter.verdict(row);
-    if (verdict === no || !memtable.isLiveAt(row, snapshot.sequence)) continue;
-    if (verdict === ask) counted.asks = true;
+    end = filter.passingEnd(end);
+    if (end === 0 || !filter.isSettled(end - 1)) continue;
+    const row = --end;
+    if (!memtable.isLiveAt(row, snapshot.sequence)) continue;
+    if (filter.verdict(row) === ask) counted.asks = true;
     else counted.sure++;
   }
   return true;

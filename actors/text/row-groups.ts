@@ -188,11 +188,33 @@ export class RowGroups {
     for (let at = 0; at < ranges.length; at += 2) {
       const [first, end] = [ranges[at] as number, ranges[at + 1] as number];
       let group = Math.max(next, this.#sampleBefore(first) * groupsPerSample);
-      while (group < this.groupCount && this.rowsOf(group).end <= first) group++;
-      while (group < this.groupCount && this.rowsOf(group).first < end) groups.push(group++);
+      group = this.#groupAfter(group, first);
+      while (group < this.groupCount && this.#firstOf(group) < end) groups.push(group++);
       next = group;
     }
     return Uint32Array.from(groups);
+  }
+
+  #firstOf(group: number): number {
+    const sample = Math.floor(group / groupsPerSample);
+    if (sample !== this.#decodedSample) this.#decode(sample);
+    return this.#decodedRow[group % groupsPerSample] as number;
+  }
+
+  /** The first group from `group` on that ends behind `row`. Hot where many rows are asked for. */
+  #groupAfter(group: number, row: number): number {
+    const rows = this.#decodedRow;
+    let next = group;
+    // A part ends with the one row that it is of.
+    const endsBefore = (place: number) =>
+      Math.max((rows[place] as number) + 1, rows[place + 1] as number) <= row;
+    while (next < this.groupCount) {
+      this.#firstOf(next);
+      const sampleEnd = Math.min(this.groupCount, (this.#decodedSample + 1) * groupsPerSample);
+      while (next < sampleEnd && endsBefore(next % groupsPerSample)) next++;
+      if (next < sampleEnd) break;
+    }
+    return next;
   }
 
   /** The last sample whose first row is below `row`, or the first one: groups before it have lower rows. */
