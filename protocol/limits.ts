@@ -386,6 +386,8 @@ export const limits = {
   scanBatchesAheadMax: 4,
   /** Bytes of blocks that all scans of an actor thread have elsewhere: they stay in memory, whatever makes room. Two scans have all that they may. */
   scansElsewhereBytesMax: 80 * 1024 * 1024,
+  /** Pieces of objects, of at most 384 KB as stored or one block, that other threads decode for an actor thread. */
+  decodingsElsewhereMax: 4,
   /** Batches that wait for a thread, and of those one tenant's. */
   scansWaitingMax: 16,
   scansWaitingOfTenantMax: 4,

@@ -121,6 +121,10 @@ async function run(task: ComputeTask): Promise<unknown> {
       finding ??= new RowFinding();
       return finding.run(task);
     }
+    case 'decode-blocks': {
+      const { decodeBlocks } = await import('../storage/decode-blocks.ts');
+      return decodeBlocks(task);
+    }
     default:
       return unreachable(task);
   }

@@ -11,6 +11,7 @@ import type { EmbedByProviderTask, Embedded, EmbedHereTask } from '../embedding/
 import type { ImportQuestion } from '../import/import-request.ts';
 import type { ImportedRows, ImportRequest } from '../import/import-rows.ts';
 import type { FindRowsElsewhere, FindRowsTask } from '../search/find-rows-task.ts';
+import type { DecodeElsewhere, DecodeTask } from '../storage/decode-blocks.ts';
 import type { ParsedBody, WriteKind } from '../storage/parse-write.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
 import type { SegmentGraph } from '../storage/segment-graph.ts';
@@ -142,6 +143,7 @@ export type ComputeTask =
   | BuildGraphsTask
   | MatchTask
   | FindRowsTask
+  | DecodeTask
   | EmbedByProviderTask
   | EmbedHereTask
   | ReadImportTask
@@ -182,4 +184,6 @@ export interface ComputeLanes {
   match(task: MatchTask, claim: LaneClaim): ReturnType<MatchElsewhere>;
   /** Rows of blocks that have a literal. Rejects with ApiError where too many wait. */
   findRows(task: FindRowsTask, claim: LaneClaim): ReturnType<FindRowsElsewhere>;
+  /** Raw forms of blocks. The stored bytes are moved. Rejects with ApiError where too many wait. */
+  decodeBlocks(task: DecodeTask, claim: LaneClaim): ReturnType<DecodeElsewhere>;
 }

@@ -5,6 +5,7 @@ import { moved, wrapControl } from '../../src/base/control.ts';
 import { sawSharedIn } from '../../src/base/garbage.ts';
 import type { Embedded } from '../embedding/embed-request.ts';
 import type { RowsAnswer } from '../search/find-rows-task.ts';
+import type { DecodedBlocks } from '../storage/decode-blocks.ts';
 import type { ParsedBody } from '../storage/parse-write.ts';
 import type { MatchAnswer } from '../text/match-task.ts';
 import { type ImportThreads, importByThreads } from './import-by-threads.ts';
@@ -56,5 +57,7 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
     replacedRows: (task, claim) => run<ReplacedRows>('build', task, claim),
     match: (task, claim) => run<MatchAnswer>('match', task, claim, [task.text.buffer as ArrayBuffer]),
     findRows: (task, claim) => run<RowsAnswer>('scan', task, claim),
+    decodeBlocks: (task, claim) =>
+      run<DecodedBlocks>('scan', task, claim, [task.stored.buffer as ArrayBuffer]),
   };
 }

@@ -278,6 +278,11 @@ export class NamespaceQueries {
     const sqlHolding = sql.memory.holding(call.caller.owner);
     const slice = new TimeSlice(clock, opened.deadline, opened.turn);
     const room = new GatedRoom(this.#components.queryMemory, call.caller.owner);
+    opened.tally.decode = async (task) => {
+      const decoded = await lanes.decodeBlocks(task, claim);
+      slice.charge(decoded.cpuMs);
+      return decoded;
+    };
     const context: QueryContext = {
       identity: shownIdentity(this.#state.identity, call.link),
       vector: this.#state.vector,

@@ -6,6 +6,9 @@ import { isSet, lastBit } from './filter-rows.ts';
 import { type MemtableColumns, memtableColumns } from './memtable-columns.ts';
 import type { TimeSlice } from './time-slice.ts';
 
+/** Indexing a text takes some ten times as long as looking for a word in it. */
+const fewShare = 1 / 8;
+
 /** A filter's terms, with what is needed to make a memtable's columns for them. */
 export interface MemtableTerms {
   readonly terms: readonly ColumnTerm[];
@@ -68,6 +71,13 @@ export class MemtableFilter {
     if (rows === 'none') return this.#first;
     if (rows === 'ask' || rows === 'all') return end;
     return this.#first + lastBit(rows.bits, { from: 0, end: end - this.#first }) + 1;
+  }
+
+  /** Whether so few of the settled rows may pass that their texts are judged sooner than indexed. */
+  get passesFew(): boolean {
+    const rows = this.#rows;
+    if (rows === 'none') return true;
+    return typeof rows === 'object' && rows.count <= (this.#end - this.#first) * fewShare;
   }
 
   /** Answers what columns say of a row that is settled. */

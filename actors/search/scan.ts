@@ -174,7 +174,8 @@ async function scanMemtable(
       if (below === 0) break;
       if (!filter.isSettled(below - 1)) continue;
     }
-    const count = rowsBelow(memtable, condition, { row: below, target });
+    const indexesMore = filter?.passesFew !== true;
+    const count = rowsBelow(memtable, condition, { row: below, target, indexesMore });
     // Asking for rows may have indexed a part of a large text.
     if ((await look(walk)) && walk.lastSequence !== walk.below) return timedOut(walk);
     for (let i = 0; i < count; i++) {

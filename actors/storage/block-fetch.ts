@@ -10,14 +10,17 @@
  * store is fetched once more, then it is a `DataError` with the object's key and the block's offset.
  */
 import { DataError, must } from '../../src/base/assert.ts';
+import { keptShared } from '../../src/base/garbage.ts';
 import { SingleFlight } from '../../src/base/single-flight.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { MemoryBudget } from '../thread/memory-budget.ts';
+import type { DecodeElsewhere } from './decode-blocks.ts';
+import { DecodingTurns, decodingPieces } from './decoding-turns.ts';
 import type { FreshObjects } from './fresh-objects.ts';
 import type { NearBlocks } from './near-blocks.ts';
 import type { ReadDeadline } from './read-deadline.ts';
 import type { ReadShare } from './read-share.ts';
-import { BlockOwner, type BlockPlace, decodeBlock } from './segment-format.ts';
+import { BlockOwner, type BlockPlace, decodeBlock, viewOf } from './segment-format.ts';
 import type { WarmCache } from './warm-cache.ts';
 
 /** What one query read from the object store; reads that it shares count for whoever began them. */
@@ -30,6 +33,8 @@ export interface ReadTally {
   readonly share?: ReadShare | undefined;
   /** Until when the query waits for its reads; absent where it waits as long as the store takes. */
   readonly deadline?: ReadDeadline | undefined;
+  /** Decodes for it what comes from the store faster than its thread decodes; absent where nobody does. */
+  decode?: DecodeElsewhere | undefined;
 }
 
 /** Counts reads of the local disk, for looks that make no promise. */
@@ -84,6 +89,8 @@ export class Block {
   parsed: object | null = null;
   /** What a reader derived from the bytes, beside them in memory and counted by the cache; null for most. */
   derived: { readonly bytes: number } | null = null;
+  /** Whether another thread has checked what the raw form says of itself. */
+  isChecked = false;
   /** How often somebody asked whether deriving it is worth while. */
   asked = 0;
   /** Set by reads, cleared by the hand of `BlockCache`. */
@@ -137,11 +144,13 @@ export class BlockCache {
     return Math.min(this.#bytesMax, Math.max(left, budget.bytesMax * blocksShareMin));
   }
 
-  /** Puts the block among its siblings and takes others out where room is needed. */
+  /** Puts the block among its siblings and takes others out where room is needed. Its bytes were counted as seen when it was decoded. */
   add(block: Block): void {
     const cost = costOf(block);
     const { room } = this;
     if (cost > room || block.siblings.has(block.offset)) return;
+    // Without a budget, nobody is told of those that are put out.
+    if (this.#budget !== null) keptShared(block.raw.length);
     this.#shrinkTo(room - cost, block.owner);
     block.siblings.set(block.offset, block);
     this.#held.add(block);
@@ -297,35 +306,11 @@ export class BlockFetcher {
   }
 }
 
-/** Stored bytes that are decoded in a turn: 1 to 2 ms. A GET brings up to 64 times as many at once. */
-const decodedBytesPerTurn = 128 * 1024;
+/** Raw forms that another thread has made, in the order of their places; null in place of those that are to be made here. */
+type DecodedRaws = readonly (Uint8Array | null)[] | null;
 
-/** Spreads the decoding of what came from the store over the thread's turns. */
-class DecodingTurns {
-  readonly #yieldTurn: () => Promise<void>;
-  #bytes = 0;
-  #next: Promise<void> | null = null;
-
-  constructor(yieldTurn: () => Promise<void>) {
-    this.#yieldTurn = yieldTurn;
-  }
-
-  /** Null where so many bytes may be decoded at once. */
-  take(bytes: number): Promise<void> | null {
-    if (this.#bytes >= decodedBytesPerTurn) return this.#wait(bytes);
-    this.#bytes += bytes;
-    return null;
-  }
-
-  async #wait(bytes: number): Promise<void> {
-    this.#next ??= this.#yieldTurn().then(() => {
-      this.#bytes = 0;
-      this.#next = null;
-    });
-    await this.#next;
-    await this.take(bytes);
-  }
-}
+/** What keeping a block takes, in memory and on the local disk, beside decoding it. */
+const keptShare = 1 / 4;
 
 /** By their offsets: what resolves with a block whose read has begun. */
 type BlockLoads = ReadonlyMap<number, () => Promise<Block>>;
@@ -526,14 +511,60 @@ export class ObjectBlocks {
     const loads = new Map<number, () => Promise<Block>>();
     ranges.forEach((range, index) => {
       const read = reads[index] as Promise<Uint8Array>;
-      for (const place of range.places)
-        loads.set(place.offset, async () => {
-          const stored = cut(await read, place.offset - range.offset, place.length);
-          await this.#turns?.take(place.length);
-          return this.#keepStored(place, stored, tally);
-        });
+      for (const piece of decodingPieces(range.places)) {
+        const elsewhere = this.#decodedElsewhere(piece, range.offset, read, tally);
+        for (const [at, place] of piece.entries())
+          loads.set(place.offset, async () => {
+            const stored = cut(await read, place.offset - range.offset, place.length);
+            const raw = elsewhere === null ? null : ((await elsewhere)?.[at] ?? null);
+            await this.#turns?.take(raw === null ? place.length : place.length * keptShare);
+            return raw === null
+              ? this.#keepStored(place, stored, tally)
+              : this.#keepRaw(place, { raw, stored });
+          });
+      }
     });
     return loads;
+  }
+
+  /** Has another thread decode a piece of a range once it has come, where this one has more to decode already; answers null in place of what is to be decoded here. */
+  #decodedElsewhere(
+    places: readonly BlockPlace[],
+    rangeOffset: number,
+    read: Promise<Uint8Array>,
+    { decode }: ReadTally,
+  ): Promise<DecodedRaws> | null {
+    const turns = this.#turns;
+    if (decode === undefined || turns === null) return null;
+    const [first] = places as readonly [BlockPlace];
+    const bytes = places.reduce((sum, { length }) => sum + length, 0);
+    const decoded = read.then((range) =>
+      turns.share(bytes, async () => {
+        const end = (places.at(-1) as BlockPlace).offset + (places.at(-1) as BlockPlace).length;
+        // A copy, which is moved there: a slice of a Buffer would be no copy.
+        const stored = new Uint8Array(range.subarray(first.offset - rangeOffset, end - rangeOffset));
+        const { objectKey } = this;
+        const task = { task: 'decode-blocks', objectKey, stored, offset: first.offset, places } as const;
+        return (await decode(task)).raws;
+      }),
+    );
+    // Whoever waits for a block hears that the read failed.
+    decoded.catch(() => {});
+    return decoded;
+  }
+
+  /** A block that another thread has decoded from what came from the store. */
+  #keepRaw(
+    place: BlockPlace,
+    { raw, stored }: { readonly raw: Uint8Array; readonly stored: Uint8Array },
+  ): Block {
+    const block = new Block(viewOf(raw), place.offset, this.#of);
+    block.isChecked = true;
+    this.#found.fromStore++;
+    if (this.#closed) return block;
+    this.#options.cache.add(block);
+    this.#options.warmCache?.put(this.#nameOf(place), stored);
+    return block;
   }
 
   /** A block that came from another thread's part of the local disk, kept on this one's from now on; null where it is damaged. */

@@ -16,16 +16,21 @@ const indexedBytesPerLook = 256 * 1024;
 
 /**
  * Fills `target` with rows below `row` that may satisfy the condition, in descending order, and answers how many; fewer
- * than fit where there are no more. All rows where the memtable has no index.
+ * than fit where there are no more. All rows where the memtable has no index. `indexesMore`: whether rows are indexed first that are not
+ * yet, which takes longer than to judge a few texts. Default: true.
  */
 export function rowsBelow(
   memtable: Memtable,
   condition: TextCondition,
-  { row, target }: { readonly row: number; readonly target: Uint32Array },
+  {
+    row,
+    target,
+    indexesMore = true,
+  }: { readonly row: number; readonly target: Uint32Array; readonly indexesMore?: boolean },
 ): number {
   const { finder } = memtable;
-  const index =
-    finder instanceof TextFinder && condition.query.kind !== 'all' ? finder.catchUp(memtable) : null;
+  const isIndexed = finder instanceof TextFinder && condition.query.kind !== 'all';
+  const index = !isIndexed ? null : indexesMore ? finder.catchUp(memtable) : finder.index;
   const indexedRows = index?.rowCount ?? 0;
   let count = 0;
   for (let next = row - 1; next >= indexedRows && count < target.length; next--) target[count++] = next;
@@ -51,6 +56,11 @@ class TextFinder implements RowFinder {
 
   get bytes(): number {
     return this.#index?.bytes ?? 0;
+  }
+
+  /** What is indexed so far; null where nothing is. */
+  get index(): MemtableIndex | null {
+    return this.#index;
   }
 
   partsOf(condition: TextCondition, row: number): readonly number[] | null {

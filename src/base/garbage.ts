@@ -97,6 +97,11 @@ export function sawShared(bytes: number): void {
   collectSoon(bounds.isSmallHeap || hasLarge || ++collections % collectionsPerFullOne === 0);
 }
 
+/** Shared bytes that this thread has just seen stay: they are no garbage before `letGo` is told of them. */
+export function keptShared(bytes: number): void {
+  seenBytes = Math.max(0, seenBytes - bytes);
+}
+
 /**
  * This thread looks at shared bytes that others hold, and lets them go at once. They are counted apart: most of what holds them here is
  * young, and a collection of young objects takes a tenth of the time of a whole one.

@@ -191,11 +191,12 @@ export class ActorThread {
     return {
       run: async (lane, task, { share, deadlineAt }, moved) => {
         // They only pass through this thread, which has hardly any garbage of its own.
-        sawSharedIn(task, lane === 'scan' ? sawSharedBriefly : sawShared);
+        const saw = lane === 'scan' ? sawSharedBriefly : sawShared;
+        sawSharedIn(task, saw);
         try {
           const asked = { task: task as object, share, deadlineAt, moved };
           const result = await this.#options.lanes[lane].run(asked);
-          sawSharedIn(result);
+          sawSharedIn(result, saw);
           return result;
         } catch (error) {
           if (!(error instanceof NotRun)) throw error;

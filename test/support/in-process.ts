@@ -29,6 +29,7 @@ import { RowFinding } from '../../actors/search/find-rows-task.ts';
 import { ScanRoom } from '../../actors/search/scan-room.ts';
 import { sqlComponents } from '../../actors/search/sql/sql-components.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
+import { decodeBlocks } from '../../actors/storage/decode-blocks.ts';
 import { FreshObjects } from '../../actors/storage/fresh-objects.ts';
 import { parseWriteBody } from '../../actors/storage/parse-write.ts';
 import { MatchRunner } from '../../actors/text/match-task.ts';
@@ -564,6 +565,7 @@ export function lanesInPlace(
     embed: (task, claim) => embedInPlace(task, claim),
     match: async (task) => matches.run(task),
     findRows: async (task) => finding.run(task),
+    decodeBlocks: async (task) => decodeBlocks(task),
     async importFile(task) {
       await beforeBuild();
       const scratchFolder = graphScratchFolder;
