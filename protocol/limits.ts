@@ -388,6 +388,8 @@ export const limits = {
   scansElsewhereBytesMax: 80 * 1024 * 1024,
   /** Pieces of objects, of at most 384 KB as stored or one block, that other threads decode for an actor thread. */
   decodingsElsewhereMax: 4,
+  /** Decoded bytes of one of them: what would be more is decoded by the actor thread, a block at a time. */
+  decodedElsewhereBytesMax: 8 * 1024 * 1024,
   /** Batches that wait for a thread, and of those one tenant's. */
   scansWaitingMax: 16,
   scansWaitingOfTenantMax: 4,

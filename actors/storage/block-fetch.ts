@@ -309,9 +309,6 @@ export class BlockFetcher {
 /** Raw forms that another thread has made, in the order of their places; null in place of those that are to be made here. */
 type DecodedRaws = readonly (Uint8Array | null)[] | null;
 
-/** What keeping a block takes, in memory and on the local disk, beside decoding it. */
-const keptShare = 1 / 4;
-
 /** By their offsets: what resolves with a block whose read has begun. */
 type BlockLoads = ReadonlyMap<number, () => Promise<Block>>;
 
@@ -517,10 +514,12 @@ export class ObjectBlocks {
           loads.set(place.offset, async () => {
             const stored = cut(await read, place.offset - range.offset, place.length);
             const raw = elsewhere === null ? null : ((await elsewhere)?.[at] ?? null);
-            await this.#turns?.take(raw === null ? place.length : place.length * keptShare);
-            return raw === null
-              ? this.#keepStored(place, stored, tally)
-              : this.#keepRaw(place, { raw, stored });
+            if (raw === null) {
+              await this.#turns?.take(place.length);
+              return this.#keepStored(place, stored, tally);
+            }
+            await this.#turns?.takeDecoded(place.length);
+            return this.#keepRaw(place, { raw, stored });
           });
       }
     });

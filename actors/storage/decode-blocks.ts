@@ -1,8 +1,9 @@
+import { limits } from '../../protocol/limits.ts';
 import { DataError } from '../../src/base/assert.ts';
 import { keptShared, sawSharedBriefly } from '../../src/base/garbage.ts';
 import { threadTimes } from '../../src/base/thread-cpu.ts';
 import { DocumentBlock } from './document-block.ts';
-import { BlockOwner, type BlockPlace, blockKinds, decodeBlock } from './segment-format.ts';
+import { BlockOwner, type BlockPlace, blockKinds, decodeBlock, rawLengthIn } from './segment-format.ts';
 
 /** Stored blocks of one object that a thread of the lane `scan` is to decode: a few milliseconds of work. */
 export interface DecodeTask {
@@ -16,7 +17,7 @@ export interface DecodeTask {
 }
 
 export interface DecodedBlocks {
-  /** The blocks' raw forms in the order of the places, in shared memory; null where the bytes are not the block. */
+  /** The blocks' raw forms in the order of the places, in shared memory; null where the bytes are not the block, or all would be too large together. */
   readonly raws: readonly (Uint8Array | null)[];
   /** CPU time of the thread, in milliseconds. */
   readonly cpuMs: number;
@@ -29,9 +30,14 @@ export type DecodeElsewhere = (task: DecodeTask) => Promise<DecodedBlocks>;
 export function decodeBlocks({ objectKey, stored, offset, places }: DecodeTask): DecodedBlocks {
   const began = threadTimes();
   const owner = new BlockOwner(objectKey);
+  let bytes = 0;
   const raws = places.map((place) => {
     const start = place.offset - offset;
-    return rawOf(stored.subarray(start, start + place.length), place, owner);
+    const block = stored.subarray(start, start + place.length);
+    if (bytes + rawLengthIn(block) > limits.decodedElsewhereBytesMax) return null;
+    const raw = rawOf(block, place, owner);
+    bytes += raw?.length ?? 0;
+    return raw;
   });
   return { raws, cpuMs: threadTimes().cpuMs - began.cpuMs };
 }

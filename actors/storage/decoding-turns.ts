@@ -3,10 +3,12 @@ import type { BlockPlace } from './segment-format.ts';
 
 /** Stored bytes that are decoded in a turn: 1 to 2 ms. A GET brings up to 64 times as many at once. */
 const decodedBytesPerTurn = 128 * 1024;
-/** Stored bytes of blocks that another thread is given at once: 2 ms of work. */
+/** Stored bytes that another thread is given at once: 2 ms of work. */
 const pieceBytesMax = 384 * 1024;
 /** Fewer are decoded here: a message to another thread takes as long. */
 const pieceBytesMin = 64 * 1024;
+/** What keeping a block takes, in memory and on the local disk, beside decoding it. */
+const keptShare = 1 / 4;
 
 /** Spreads the decoding of what came from the store over the thread's turns, and over other threads. */
 export class DecodingTurns {
@@ -24,9 +26,16 @@ export class DecodingTurns {
 
   /** Null where so many bytes may be decoded at once. */
   take(bytes: number): Promise<void> | null {
-    if (this.#bytes >= decodedBytesPerTurn) return this.#wait(bytes);
-    this.#bytes += bytes;
-    this.#here = Math.max(0, this.#here - bytes);
+    if (this.#bytes >= decodedBytesPerTurn) return this.#wait(bytes, bytes);
+    this.#spend(bytes, bytes);
+    return null;
+  }
+
+  /** The same for bytes that another thread has decoded: they are only kept. */
+  takeDecoded(bytes: number): Promise<void> | null {
+    const cost = bytes * keptShare;
+    if (this.#bytes >= decodedBytesPerTurn) return this.#wait(cost, 0);
+    this.#spend(cost, 0);
     return null;
   }
 
@@ -56,27 +65,33 @@ export class DecodingTurns {
     }
   }
 
-  async #wait(bytes: number): Promise<void> {
-    this.#next ??= this.#yieldTurn().then(() => {
-      this.#bytes = 0;
-      this.#next = null;
-    });
-    await this.#next;
-    await this.take(bytes);
+  async #wait(cost: number, here: number): Promise<void> {
+    do {
+      this.#next ??= this.#yieldTurn().then(() => {
+        this.#bytes = 0;
+        this.#next = null;
+      });
+      await this.#next;
+    } while (this.#bytes >= decodedBytesPerTurn);
+    this.#spend(cost, here);
+  }
+
+  #spend(cost: number, here: number): void {
+    this.#bytes += cost;
+    this.#here = Math.max(0, this.#here - here);
   }
 }
 
-/** Cuts places of one GET, ascending, into pieces that are decoded at once; one that is larger is a piece by itself. */
+/** Cuts places of one GET, ascending, into pieces that are decoded at once, with what lies between them; one that is larger is a piece by itself. */
 export function decodingPieces(places: readonly BlockPlace[]): BlockPlace[][] {
   const pieces: BlockPlace[][] = [];
-  let bytes = 0;
+  let first = 0;
   for (const place of places) {
     const last = pieces.at(-1);
-    bytes += place.length;
-    if (last !== undefined && bytes <= pieceBytesMax) last.push(place);
+    if (last !== undefined && place.offset + place.length - first <= pieceBytesMax) last.push(place);
     else {
       pieces.push([place]);
-      bytes = place.length;
+      first = place.offset;
     }
   }
   return pieces;

@@ -160,6 +160,11 @@ export function decodeBlock(bytes: Uint8Array, kind: number, owner: BlockOwner, 
   }
 }
 
+/** Answers how long the raw form is that a block says to have, unchecked; 0 where the bytes are too few to say. */
+export function rawLengthIn(bytes: Uint8Array): number {
+  return bytes.length < blockHeaderBytes ? 0 : viewOf(bytes).readUInt32LE(8);
+}
+
 function checkBlockHeader(bytes: Uint8Array, kind: number, owner: BlockOwner, offset: number): BlockHeader {
   const damaged = (reason: string) => new DataError(owner.objectKey, offset, reason);
   if (bytes.length < blockHeaderBytes) throw damaged('shorter than a block header');

@@ -97,19 +97,43 @@ test('blocks are decoded as one by one; a damaged one is null, and so is one of 
   assert.deepEqual(decoded.raws, [null]);
 });
 
+test('blocks of few bytes that say they have many are left to whoever asked', () => {
+  const owner = new BlockOwner(key);
+  let offset = 0;
+  const parts = Array.from({ length: 5 }, (_, at) => {
+    const raw = Buffer.alloc(limits.decodedElsewhereBytesMax / 3, at);
+    const block = encodeBlock(otherKind, raw, { compress: true, owner, offset });
+    offset += block.length;
+    return block;
+  });
+  const stored = Buffer.concat(parts);
+  const places = parts.map((part, at) => ({
+    offset: parts.slice(0, at).reduce((sum, { length }) => sum + length, 0),
+    length: part.length,
+    kind: otherKind,
+  }));
+  const { raws } = decodeBlocks({ task: 'decode-blocks', objectKey: key, stored, offset: 0, places });
+  assert.deepEqual(
+    raws.map((raw) => raw?.[0] ?? null),
+    [0, 1, 2, null, null],
+  );
+});
+
 test('pieces of a range have all its places in their order, and a large one is a piece by itself', () => {
   const random = seededRandom(seed);
   for (let round = 0; round < 100; round++) {
     let offset = 0;
     const places = Array.from({ length: Math.floor(random() * 40) }, () => {
       const length = 1 + Math.floor(random() ** 3 * 1_000_000);
-      offset += length;
-      return { offset: offset - length, length, kind: otherKind };
+      const place = { offset, length, kind: otherKind };
+      offset += length + (random() < 0.5 ? 0 : Math.floor(random() * 256 * 1024));
+      return place;
     });
     const pieces = decodingPieces(places);
     assert.deepEqual(pieces.flat(), places);
     for (const piece of pieces) {
-      const bytes = piece.reduce((sum, { length }) => sum + length, 0);
+      const [first, last] = [piece[0] as BlockPlace, piece.at(-1) as BlockPlace];
+      const bytes = last.offset + last.length - first.offset;
       assert.ok(piece.length === 1 || bytes <= 384 * 1024, `a piece of ${piece.length} and ${bytes} bytes`);
     }
   }
