@@ -386,13 +386,15 @@ export const limits = {
   scanBatchesAheadMax: 4,
   /** Bytes of blocks that all scans of an actor thread have elsewhere: they stay in memory, whatever makes room. Two scans have all that they may. */
   scansElsewhereBytesMax: 80 * 1024 * 1024,
-  /** Pieces of objects, of at most 384 KB as stored or one block, that other threads decode for an actor thread. */
+  /** Pieces of objects, of at most 384 KB as stored or one block, that other threads decode for an actor thread at once. */
   decodingsElsewhereMax: 4,
   /** Decoded bytes of one of them: what would be more is decoded by the actor thread, a block at a time. */
   decodedElsewhereBytesMax: 8 * 1024 * 1024,
-  /** Batches that wait for a thread, and of those one tenant's. */
-  scansWaitingMax: 16,
-  scansWaitingOfTenantMax: 4,
+  /** How long an actor thread waits for one of them, in milliseconds: it takes some, behind others some more. */
+  decodedElsewhereMsMax: 60,
+  /** Batches of scans and pieces to decode that wait for a thread, and of those one tenant's: one count has both. */
+  scansWaitingMax: 32,
+  scansWaitingOfTenantMax: 8,
   /** Long work gives way to other requests of its thread this often. */
   timeSliceMs: 2,
   /** Days of usage that a tenant keeps: three periods, so that the last one can still be billed. */

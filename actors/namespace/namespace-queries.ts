@@ -30,6 +30,7 @@ import { runWarm } from '../search/run-warm.ts';
 import { runSql } from '../search/sql/run-sql.ts';
 import { TimeSlice } from '../search/time-slice.ts';
 import { MissingObjectError, type ReadTally } from '../storage/block-fetch.ts';
+import { whileSoon } from '../storage/decode-blocks.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { type ReadDeadline, ReadTimedOut } from '../storage/read-deadline.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
@@ -278,11 +279,11 @@ export class NamespaceQueries {
     const sqlHolding = sql.memory.holding(call.caller.owner);
     const slice = new TimeSlice(clock, opened.deadline, opened.turn);
     const room = new GatedRoom(this.#components.queryMemory, call.caller.owner);
-    opened.tally.decode = async (task) => {
-      const decoded = await lanes.decodeBlocks(task, claim);
-      slice.charge(decoded.cpuMs);
-      return decoded;
-    };
+    opened.tally.decode = whileSoon(
+      clock,
+      (task) => lanes.decodeBlocks(task, claim),
+      (cpuMs) => slice.charge(cpuMs),
+    );
     const context: QueryContext = {
       identity: shownIdentity(this.#state.identity, call.link),
       vector: this.#state.vector,

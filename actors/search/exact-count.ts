@@ -2,8 +2,8 @@
  * How many documents pass a test, exactly.
  *
  * 1. Without a test, the snapshot knows; documents are read for the ids that are shown, and no more.
- * 2. With a filter alone, columns count the rows of which they are sure (sure-rows.ts), and only the documents of the others are
- *    read. The ids that are shown are found as by a search.
+ * 2. With a filter alone, columns count the rows of which they are sure (sure-rows.ts), and only the segments' documents of the others
+ *    are read. The ids that are shown are found as by a search.
  * 3. With a text to match, every document that may match is judged; a literal in all texts of a block at once, by all cores
  *    that are idle (shared-scan.ts), once there are as many ids as are shown.
  */
@@ -85,6 +85,8 @@ async function countByColumns(context: QueryContext, test: Test, filter: Filter)
   const { sure, asks } = await sureRows(context, filter);
   if (!asks) return sure;
   let count = sure;
+  // Memtables are counted already.
+  const segments = { ...context, snapshot: { ...context.snapshot, memtables: [] } };
   const wanted = {
     below: Number.POSITIVE_INFINITY,
     enough: undefined,
@@ -92,7 +94,7 @@ async function countByColumns(context: QueryContext, test: Test, filter: Filter)
     filter,
     unsureOnly: true,
   };
-  const end = await scan(context, wanted, (document) => {
+  const end = await scan(segments, wanted, (document) => {
     if (findInDocument(test, document, 'none') !== null) count++;
     return true;
   });

@@ -59,7 +59,6 @@ interface Walk {
   readonly tally: ReadTally;
   readonly below: number;
   readonly visit: Visit;
-  readonly unsureOnly: boolean;
   readonly takeBlock: ((block: ReadBlock) => boolean) | null;
   /** Rows of memtables that were looked at. */
   visited: number;
@@ -80,7 +79,7 @@ export interface ScanOptions {
   readonly condition?: TextCondition;
   /** The filter that every wanted document passes: rows of which columns say that they don't are not read. */
   readonly filter?: Filter | null;
-  /** Whether rows of which columns say that they pass are left out: somebody has counted them. Default: false. */
+  /** Whether rows of segments of which columns say that they pass are left out: somebody has counted them. Default: false. */
   readonly unsureOnly?: boolean;
   /** Answers whether all wanted live documents of the block are dealt with by this call; where it is false they are visited one by one. */
   readonly takeBlock?: (block: ReadBlock) => boolean;
@@ -112,7 +111,6 @@ export async function scanNewestFirst(
     slice,
     tally,
     visit,
-    unsureOnly,
     takeBlock: options.takeBlock ?? null,
     visited: 0,
     lateBlocks: 0,
@@ -153,6 +151,8 @@ const noKeys: ReadonlySet<string> = new Set();
 const rowsPerLook = 512;
 /** The same where there is a filter: between two looks, rows that don't pass are passed over together. */
 const filteredRowsPerLook = 32;
+/** Bytes of a document, on average, up to which a memtable's are short. */
+const shortDocumentBytes = 4096;
 
 type MemtableRows = Snapshot['memtables'][number] & {
   readonly condition: TextCondition;
@@ -165,7 +165,7 @@ async function scanMemtable(
   { memtable, rowCount, condition, filter }: MemtableRows,
 ): Promise<ScanEnd | null> {
   const target = new Uint32Array(Math.min(filter === null ? rowsPerLook : filteredRowsPerLook, rowCount));
-  for (let below = rowCount; below > 0; ) {
+  for (let below = Math.min(rowCount, memtable.rowsBefore(walk.below)); below > 0; ) {
     if (filter !== null) {
       if (!(await settleRow(walk, filter, below - 1))) return timedOut(walk);
       const end = filter.passingEnd(below);
@@ -174,16 +174,16 @@ async function scanMemtable(
       if (below === 0) break;
       if (!filter.isSettled(below - 1)) continue;
     }
-    const indexesMore = filter?.passesFew !== true;
+    const indexesMore = filter?.passesFew !== true || !isOfShortTexts(memtable);
     const count = rowsBelow(memtable, condition, { row: below, target, indexesMore });
     // Asking for rows may have indexed a part of a large text.
     if ((await look(walk)) && walk.lastSequence !== walk.below) return timedOut(walk);
     for (let i = 0; i < count; i++) {
       const row = target[i] as number;
-      if (memtable.sequenceOf(row) >= walk.below || !memtable.isLiveAt(row, sequence)) continue;
+      if (!memtable.isLiveAt(row, sequence)) continue;
       if (filter !== null && !(await settleRow(walk, filter, row))) return timedOut(walk);
       const verdict = filter?.verdict(row) ?? ask;
-      if (verdict === no || (verdict === yes && walk.unsureOnly)) {
+      if (verdict === no) {
         passOver(walk, memtable.sequenceOf(row));
         continue;
       }
@@ -198,6 +198,11 @@ async function scanMemtable(
     below = count < target.length ? 0 : (target[count - 1] as number);
   }
   return null;
+}
+
+/** Whether documents are so short that judging a few of them takes less than indexing others. */
+function isOfShortTexts({ documentBytes, rowCount }: Memtable): boolean {
+  return documentBytes <= rowCount * shortDocumentBytes;
 }
 
 /** Has the filter settle a row of a memtable; answers false where the query's time was over, and some row was looked at. */

@@ -1,4 +1,4 @@
-/** Counts the live rows of a snapshot of which columns alone say that they pass a filter: no document is read. */
+/** Counts the live rows of a snapshot that pass a filter, as far as columns and memory say so: no document of a segment is read. */
 import type { Filter } from '../../protocol/filter.ts';
 import { bitCount, bitsIn } from '../columns/column-block.ts';
 import { openColumns } from '../columns/columns-section.ts';
@@ -7,13 +7,15 @@ import { ask } from '../columns/verdicts.ts';
 import type { OpenSegment, Snapshot } from '../storage/snapshot.ts';
 import { deletedBetween, type Tombstones, withoutDeleted } from '../storage/tombstones.ts';
 import { FilterRows } from './filter-rows.ts';
+import { passesFilter } from './find-in-document.ts';
 import { MemtableFilter } from './memtable-filter.ts';
 import type { QueryContext } from './query.ts';
+import { isOver } from './time-slice.ts';
 
 export interface SureRows {
-  /** Live rows that pass for sure. */
+  /** Live rows that pass for sure: of memtables all that pass, because their documents are in memory. */
   sure: number;
-  /** Whether there are rows that pass only if their documents do. */
+  /** Whether segments have rows that pass only if their documents do. */
   asks: boolean;
 }
 
@@ -26,35 +28,46 @@ export async function countSureRows(context: QueryContext, filter: Filter): Prom
     Promise.all(snapshot.segments.map((segment) => openRows(context, segment, terms))),
   );
   for (const memtable of snapshot.memtables)
-    if (!(await addMemtable(context, { memtable, terms, counted }))) return null;
+    if (!(await addMemtable(context, { memtable, filter, terms, counted }))) return null;
   for (const segment of segments) if (!(await addSegment(context, { ...segment, counted }))) return null;
   return counted;
 }
 
 interface MemtableRows {
   readonly memtable: Snapshot['memtables'][number];
+  readonly filter: Filter;
   readonly terms: readonly ColumnTerm[];
   readonly counted: SureRows;
 }
 
-/** Counts the rows of a memtable; false where the query's time was over. */
+/** Documents that are judged between two looks at the clock. */
+const documentsPerLook = 64;
+
+/**
+ * Counts the rows of a memtable; false where the query's time was over. Rows that columns are not sure of are judged at once: a moment later
+ * columns may be there that were not, and whoever asks then for the unsure ones would miss them.
+ */
 async function addMemtable(
   { snapshot, slice }: QueryContext,
-  { memtable: { memtable, rowCount }, terms, counted }: MemtableRows,
+  { memtable: { memtable, rowCount }, filter, terms, counted }: MemtableRows,
 ): Promise<boolean> {
   const temporalKeys = snapshot.temporalKeys ?? new Set<string>();
-  const filter = new MemtableFilter(memtable, { terms, slice, temporalKeys });
+  const columns = new MemtableFilter(memtable, { terms, slice, temporalKeys });
+  let judged = 0;
   for (let end = rowCount; end > 0; ) {
-    if (!filter.isSettled(end - 1)) {
-      await filter.settle(end - 1);
+    if (!columns.isSettled(end - 1)) {
+      await columns.settle(end - 1);
       if (slice.timedOut) return false;
     }
-    end = filter.passingEnd(end);
-    if (end === 0 || !filter.isSettled(end - 1)) continue;
+    end = columns.passingEnd(end);
+    if (end === 0 || !columns.isSettled(end - 1)) continue;
     const row = --end;
     if (!memtable.isLiveAt(row, snapshot.sequence)) continue;
-    if (filter.verdict(row) === ask) counted.asks = true;
-    else counted.sure++;
+    if (columns.verdict(row) === ask) {
+      const [buffer, offset] = [memtable.bufferOf(row), memtable.offsetOf(row)];
+      if (passesFilter(filter, { buffer, offset })) counted.sure++;
+      if (++judged % documentsPerLook === 0 && (await isOver(slice))) return false;
+    } else counted.sure++;
   }
   return true;
 }

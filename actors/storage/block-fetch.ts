@@ -20,7 +20,7 @@ import type { FreshObjects } from './fresh-objects.ts';
 import type { NearBlocks } from './near-blocks.ts';
 import type { ReadDeadline } from './read-deadline.ts';
 import type { ReadShare } from './read-share.ts';
-import { BlockOwner, type BlockPlace, decodeBlock, viewOf } from './segment-format.ts';
+import { BlockOwner, type BlockPlace, decodeBlock, rawLengthIn, viewOf } from './segment-format.ts';
 import type { WarmCache } from './warm-cache.ts';
 
 /** What one query read from the object store; reads that it shares count for whoever began them. */
@@ -89,8 +89,8 @@ export class Block {
   parsed: object | null = null;
   /** What a reader derived from the bytes, beside them in memory and counted by the cache; null for most. */
   derived: { readonly bytes: number } | null = null;
-  /** Whether another thread has checked what the raw form says of itself. */
-  isChecked = false;
+  /** Whether another thread has decoded it, and checked its documents if it has some (decode-blocks.ts). */
+  wasDecodedElsewhere = false;
   /** How often somebody asked whether deriving it is worth while. */
   asked = 0;
   /** Set by reads, cleared by the hand of `BlockCache`. */
@@ -368,13 +368,14 @@ export class ObjectBlocks {
   /** The blocks in the order of `places`. All reads have settled when it throws, unless it throws `ReadTimedOut`. */
   async fetch(places: readonly BlockPlace[], tally: ReadTally): Promise<Block[]> {
     const found = new Map<number, Block | Promise<Block>>();
-    const missing: BlockPlace[] = [];
+    const missingAt = new Map<number, BlockPlace>();
     for (const place of places) {
-      if (found.has(place.offset)) continue;
+      if (found.has(place.offset) || missingAt.has(place.offset)) continue;
       const block = this.cachedOrLocal(place, tally) ?? this.#loading.joined(place.offset);
-      if (block === undefined) missing.push(place);
+      if (block === undefined) missingAt.set(place.offset, place);
       else found.set(place.offset, block);
     }
+    const missing = [...missingAt.values()];
     if (missing.length > 0) tally.share?.refuseOver(missing.reduce((sum, { length }) => sum + length, 0));
     for (const [offset, loading] of this.#load(missing, tally)) found.set(offset, loading);
     const all = Promise.allSettled(places.map((place) => found.get(place.offset)));
@@ -513,13 +514,13 @@ export class ObjectBlocks {
         for (const [at, place] of piece.entries())
           loads.set(place.offset, async () => {
             const stored = cut(await read, place.offset - range.offset, place.length);
-            const raw = elsewhere === null ? null : ((await elsewhere)?.[at] ?? null);
-            if (raw === null) {
-              await this.#turns?.take(place.length);
-              return this.#keepStored(place, stored, tally);
-            }
-            await this.#turns?.takeDecoded(place.length);
-            return this.#keepRaw(place, { raw, stored });
+            const raws = elsewhere === null ? 'nobody was asked' : await elsewhere;
+            const raw = Array.isArray(raws) ? (raws[at] ?? null) : null;
+            await (raw === null ? this.#turns?.take(place.length) : this.#turns?.takeDecoded(place.length));
+            if (raws === null) this.#turns?.decodedHere(place.length);
+            return raw === null
+              ? this.#keepStored(place, stored, tally)
+              : this.#keepRaw(place, { raw, stored });
           });
       }
     });
@@ -536,17 +537,20 @@ export class ObjectBlocks {
     const turns = this.#turns;
     if (decode === undefined || turns === null) return null;
     const [first] = places as readonly [BlockPlace];
-    const bytes = places.reduce((sum, { length }) => sum + length, 0);
-    const decoded = read.then((range) =>
-      turns.share(bytes, async () => {
-        const end = (places.at(-1) as BlockPlace).offset + (places.at(-1) as BlockPlace).length;
+    const last = places.at(-1) as BlockPlace;
+    const storedBytes = places.reduce((sum, { length }) => sum + length, 0);
+    const decoded = read.then((range) => {
+      const piece = range.subarray(first.offset - rangeOffset, last.offset + last.length - rangeOffset);
+      const blockAt = ({ offset, length }: BlockPlace) => cut(piece, offset - first.offset, length);
+      const rawBytes = places.reduce((sum, place) => sum + rawLengthIn(blockAt(place)), 0);
+      return turns.share({ storedBytes, rawBytes }, async () => {
         // A copy, which is moved there: a slice of a Buffer would be no copy.
-        const stored = new Uint8Array(range.subarray(first.offset - rangeOffset, end - rangeOffset));
+        const stored = new Uint8Array(piece);
         const { objectKey } = this;
         const task = { task: 'decode-blocks', objectKey, stored, offset: first.offset, places } as const;
         return (await decode(task)).raws;
-      }),
-    );
+      });
+    });
     // Whoever waits for a block hears that the read failed.
     decoded.catch(() => {});
     return decoded;
@@ -558,7 +562,7 @@ export class ObjectBlocks {
     { raw, stored }: { readonly raw: Uint8Array; readonly stored: Uint8Array },
   ): Block {
     const block = new Block(viewOf(raw), place.offset, this.#of);
-    block.isChecked = true;
+    block.wasDecodedElsewhere = true;
     this.#found.fromStore++;
     if (this.#closed) return block;
     this.#options.cache.add(block);

@@ -26,59 +26,63 @@ export class DecodingTurns {
 
   /** Null where so many bytes may be decoded at once. */
   take(bytes: number): Promise<void> | null {
-    if (this.#bytes >= decodedBytesPerTurn) return this.#wait(bytes, bytes);
-    this.#spend(bytes, bytes);
+    if (this.#bytes >= decodedBytesPerTurn) return this.#wait(bytes);
+    this.#bytes += bytes;
     return null;
   }
 
   /** The same for bytes that another thread has decoded: they are only kept. */
   takeDecoded(bytes: number): Promise<void> | null {
-    const cost = bytes * keptShare;
-    if (this.#bytes >= decodedBytesPerTurn) return this.#wait(cost, 0);
-    this.#spend(cost, 0);
-    return null;
+    return this.take(bytes * keptShare);
+  }
+
+  /** Stored bytes of blocks that wait for this thread, because `share` answered null for them. */
+  get bytesHere(): number {
+    return this.#here;
+  }
+
+  /** So many bytes of those for which `share` answered null are decoded now. */
+  decodedHere(bytes: number): void {
+    this.#here -= bytes;
   }
 
   /**
-   * Has so many bytes decoded elsewhere, where more than others have is to be decoded here. Answers null where they are to be decoded
-   * here, because nobody else would.
+   * Has a piece decoded elsewhere, where more bytes wait for this thread than others have. Answers null where it is to be decoded here,
+   * for nobody else takes it, or whoever took it failed, whatever the reason: then `decodedHere` is told of all its bytes.
    */
-  async share<T>(bytes: number, decode: () => Promise<T>): Promise<T | null> {
+  async share<T>(
+    { storedBytes, rawBytes }: { readonly storedBytes: number; readonly rawBytes: number },
+    decode: () => Promise<T>,
+  ): Promise<T | null> {
     const goes =
-      bytes >= pieceBytesMin &&
+      storedBytes >= pieceBytesMin &&
+      rawBytes <= limits.decodedElsewhereBytesMax &&
       this.#here > this.#elsewhere &&
       this.#tasksElsewhere < limits.decodingsElsewhereMax;
     if (!goes) {
-      this.#here += bytes;
+      this.#here += storedBytes;
       return null;
     }
-    this.#elsewhere += bytes;
+    this.#elsewhere += storedBytes;
     this.#tasksElsewhere++;
     try {
       return await decode();
     } catch {
-      this.#here += bytes;
+      this.#here += storedBytes;
       return null;
     } finally {
-      this.#elsewhere -= bytes;
+      this.#elsewhere -= storedBytes;
       this.#tasksElsewhere--;
     }
   }
 
-  async #wait(cost: number, here: number): Promise<void> {
-    do {
-      this.#next ??= this.#yieldTurn().then(() => {
-        this.#bytes = 0;
-        this.#next = null;
-      });
-      await this.#next;
-    } while (this.#bytes >= decodedBytesPerTurn);
-    this.#spend(cost, here);
-  }
-
-  #spend(cost: number, here: number): void {
-    this.#bytes += cost;
-    this.#here = Math.max(0, this.#here - here);
+  async #wait(bytes: number): Promise<void> {
+    this.#next ??= this.#yieldTurn().then(() => {
+      this.#bytes = 0;
+      this.#next = null;
+    });
+    await this.#next;
+    await this.take(bytes);
   }
 }
 

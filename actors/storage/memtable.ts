@@ -127,6 +127,18 @@ export class Memtable {
     return this.#offsets[row] ?? 0;
   }
 
+  /** Counts the rows whose sequence is less: the first ones, because sequences rise. */
+  rowsBefore(sequence: number): number {
+    let low = 0;
+    let high = this.#sequences.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#sequences[middle] as number) < sequence) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
   sequenceOf(row: number): number {
     return this.#sequences[row] ?? 0;
   }

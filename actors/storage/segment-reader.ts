@@ -344,7 +344,7 @@ export class SegmentReader {
   /** Decoded once per block in memory. */
   #documents(block: Block): DocumentBlock {
     if (block.parsed instanceof DocumentBlock) return block.parsed;
-    const documents = new DocumentBlock(block.raw, this.objectKey, block.offset, block.isChecked);
+    const documents = new DocumentBlock(block.raw, this.objectKey, block.offset, block.wasDecodedElsewhere);
     block.parsed = documents;
     return documents;
   }

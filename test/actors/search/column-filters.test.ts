@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { memtableColumns } from '../../../actors/search/memtable-columns.ts';
 import { runCount, runSearch } from '../../../actors/search/run-search.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { filterMatches } from '../../../protocol/filter.ts';
 import { parseCountBody, parseSearchBody } from '../../../protocol/search.ts';
 import { parseJson } from '../../../src/base/json.ts';
+import { BusyClock } from '../../support/busy-clock.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { randomFilter, randomMeta } from '../../support/metas.ts';
 import { contextOf } from '../../support/query-context.ts';
@@ -120,5 +122,78 @@ describe('filters over memtables and segments with replaced and deleted document
     assert.equal((await counted(written, ofLong, { limit: 0 })).count, long);
     const read = blocksAtHand().filter((bytes) => bytes > 0).length;
     assert.ok(read > 0 && read < blocksAtHand().length, `${read} blocks were read`);
+  });
+
+  it('find everything once by pages that end with their time, in memory too', async (t) => {
+    t.diagnostic(`TIDEBASE_TEST_SEED=${seed}`);
+    const random = seededRandom(seed);
+    const parts = {
+      text: (chance: () => number) => words.filter(() => chance() < 0.5).join(' '),
+      meta: (chance: () => number) =>
+        JSON.stringify({ level: chance() < 0.1 ? 'error' : 'info', host: Math.floor(chance() * 100) }),
+    };
+    const written = await writtenRows(random, { ...sizes, segments: [300] }, parts);
+    for (const [filter, q] of [
+      ['{"level":"error"}', ''],
+      ['{"level":"error"}', 'harbour'],
+      ['{"host":7}', 'tide'],
+      ['{"level":{"ne":"error"}}', 'block'],
+    ] as const) {
+      const { filter: terms } = parseSearchBody(bodyOf(filter, { q }));
+      const wanted = written.live.filter(
+        ({ meta, text }) => filterMatches(terms ?? { terms: [] }, meta) && text.includes(q),
+      );
+      const seen: string[] = [];
+      let timeouts = 0;
+      for (let cursor = '', pages = 0; ; pages++) {
+        assert.ok(pages < 10_000, 'it makes progress');
+        const limit = 1 + Math.floor(random() * 40);
+        const body = parseSearchBody(bodyOf(filter, { q, limit, cursor }));
+        const context = contextOf(written.snapshot, new BusyClock(), 5 + Math.floor(random() * 40));
+        const answer = JSON.parse(String(await runSearch(context, body)));
+        if (answer.timed_out) timeouts++;
+        seen.push(...answer.hits.map(({ id }: { id: string }) => id));
+        if (answer.next === '') break;
+        cursor = answer.next;
+      }
+      assert.deepEqual(
+        seen,
+        wanted.map(({ id }) => id),
+        `${filter} ${q}`,
+      );
+      assert.ok(timeouts > 0, `${filter} ${q}: no page ran out of time`);
+    }
+  });
+
+  it('count a memtable’s rows once, whenever somebody else has their columns made', async () => {
+    const parts = {
+      text: () => 'tide',
+      meta: (chance: () => number) => JSON.stringify({ level: chance() < 0.25 ? 'error' : 'info' }),
+    };
+    let lasting = true;
+    for (let turn = 1; lasting; turn++) {
+      // So few rows behind those that have columns that a filter goes without.
+      const few = { segments: [200, 200], frozen: 100, memtable: 4_300, later: 100 };
+      const written = await writtenRows(seededRandom(5), few, parts);
+      const context = contextOf(written.snapshot, new FakeClock());
+      const { slice } = context;
+      slice.due = () => true;
+      const giveWay = slice.giveWay.bind(slice);
+      let turns = 0;
+      slice.giveWay = async () => {
+        await giveWay();
+        // As SQL does, which has columns made of every row.
+        if (++turns === turn)
+          for (const { memtable, rowCount } of written.snapshot.memtables)
+            memtableColumns(memtable, written.snapshot.temporalKeys ?? new Set()).chunks(rowCount);
+      };
+      const { count } = JSON.parse(
+        await runCount(context, parseCountBody(bodyOf('{"level":"error"}', { limit: 0 }))),
+      );
+      const errors = written.live.filter(({ meta }) => meta.level === 'error').length;
+      assert.equal(count, errors, `columns were made in turn ${turn}`);
+      lasting = turns >= turn;
+      assert.ok(lasting || turn > 3, `a count has ${turns} turns`);
+    }
   });
 });
