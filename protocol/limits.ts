@@ -388,9 +388,9 @@ export const limits = {
   scansElsewhereBytesMax: 80 * 1024 * 1024,
   /** Pieces of objects, of at most 384 KB as stored or one block, that other threads decode for an actor thread at once. */
   decodingsElsewhereMax: 4,
-  /** Decoded bytes of one of them: what would be more is decoded by the actor thread, a block at a time. */
+  /** Decoded bytes of a piece that another thread decodes: one that would have more is decoded by the actor thread, a block at a time. */
   decodedElsewhereBytesMax: 8 * 1024 * 1024,
-  /** How long an actor thread waits for one of them, in milliseconds: it takes some, behind others some more. */
+  /** How long an actor thread waits for a piece that another thread decodes, in milliseconds: it takes 2, and may wait behind a dozen others. */
   decodedElsewhereMsMax: 60,
   /** Batches of scans and pieces to decode that wait for a thread, and of those one tenant's: one count has both. */
   scansWaitingMax: 32,

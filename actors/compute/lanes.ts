@@ -184,6 +184,6 @@ export interface ComputeLanes {
   match(task: MatchTask, claim: LaneClaim): ReturnType<MatchElsewhere>;
   /** Rows of blocks that have a literal. Rejects with ApiError where too many wait. */
   findRows(task: FindRowsTask, claim: LaneClaim): ReturnType<FindRowsElsewhere>;
-  /** Raw forms of blocks. The stored bytes are moved. Rejects with ApiError where too many wait. */
+  /** Answers raw forms of stored blocks. The stored bytes are moved. Rejects with ApiError where too many wait. */
   decodeBlocks(task: DecodeTask, claim: LaneClaim): ReturnType<DecodeElsewhere>;
 }

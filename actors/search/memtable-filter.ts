@@ -6,7 +6,7 @@ import { isSet, lastBit } from './filter-rows.ts';
 import { type MemtableColumns, memtableColumns } from './memtable-columns.ts';
 import type { TimeSlice } from './time-slice.ts';
 
-/** Indexing a text takes some ten times as long as looking for a word in it. */
+/** The share of a chunk's rows up to which those that pass are few: indexing a text takes some ten times as long as looking for a word in it. */
 const fewShare = 1 / 8;
 
 /** A filter's terms, with what is needed to make a memtable's columns for them. */

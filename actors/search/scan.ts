@@ -149,7 +149,7 @@ const noKeys: ReadonlySet<string> = new Set();
 
 /** Rows that an index of the memtable names at a time. */
 const rowsPerLook = 512;
-/** The same where there is a filter: between two looks, rows that don't pass are passed over together. */
+/** Rows that an index of the memtable names at a time where there is a filter: few, because rows that don't pass are passed over together before each. */
 const filteredRowsPerLook = 32;
 /** Bytes of a document, on average, up to which a memtable's are short. */
 const shortDocumentBytes = 4096;
@@ -212,7 +212,7 @@ async function settleRow(walk: Walk, filter: MemtableFilter, row: number): Promi
   return !walk.slice.timedOut || walk.lastSequence === walk.below;
 }
 
-/** Rows of this sequence and newer don't pass: the next page begins below. */
+/** Notes that rows of a sequence and newer ones were looked at, or don't pass: the next page begins below. */
 function passOver(walk: Walk, sequence: number): void {
   walk.lastSequence = Math.min(walk.lastSequence, sequence);
 }

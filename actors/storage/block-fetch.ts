@@ -556,7 +556,7 @@ export class ObjectBlocks {
     return decoded;
   }
 
-  /** A block that another thread has decoded from what came from the store. */
+  /** Keeps a block that another thread has decoded from what came from the store. */
   #keepRaw(
     place: BlockPlace,
     { raw, stored }: { readonly raw: Uint8Array; readonly stored: Uint8Array },

@@ -28,7 +28,7 @@ export interface DecodedBlocks {
 /** Has another thread decode blocks. Rejects where too many tasks wait, the thread dies, or it takes too long. */
 export type DecodeElsewhere = (task: DecodeTask) => Promise<DecodedBlocks>;
 
-/** For so many times as long as it was waited for a late piece nobody else is asked. */
+/** How many times the wait for a late piece nobody else is asked. */
 const pauseFactor = 3;
 
 /**

@@ -5,9 +5,9 @@ import type { BlockPlace } from './segment-format.ts';
 const decodedBytesPerTurn = 128 * 1024;
 /** Stored bytes that another thread is given at once: 2 ms of work. */
 const pieceBytesMax = 384 * 1024;
-/** Fewer are decoded here: a message to another thread takes as long. */
+/** Stored bytes below which a piece is decoded by its own thread: a message to another one takes as long. */
 const pieceBytesMin = 64 * 1024;
-/** What keeping a block takes, in memory and on the local disk, beside decoding it. */
+/** The part of the time of decoding a block that keeping it takes, in memory and on the local disk. */
 const keptShare = 1 / 4;
 
 /** Spreads the decoding of what came from the store over the thread's turns, and over other threads. */
@@ -24,14 +24,14 @@ export class DecodingTurns {
     this.#yieldTurn = yieldTurn;
   }
 
-  /** Null where so many bytes may be decoded at once. */
+  /** Takes part of a turn for so many stored bytes that are to be decoded: answers null where it is this turn, else what to wait for. */
   take(bytes: number): Promise<void> | null {
     if (this.#bytes >= decodedBytesPerTurn) return this.#wait(bytes);
     this.#bytes += bytes;
     return null;
   }
 
-  /** The same for bytes that another thread has decoded: they are only kept. */
+  /** Takes part of a turn as `take` does, for stored bytes that another thread has decoded, which are only to be kept. */
   takeDecoded(bytes: number): Promise<void> | null {
     return this.take(bytes * keptShare);
   }
@@ -41,7 +41,7 @@ export class DecodingTurns {
     return this.#here;
   }
 
-  /** So many bytes of those for which `share` answered null are decoded now. */
+  /** Notes that so many stored bytes of those for which `share` answered null no longer wait. */
   decodedHere(bytes: number): void {
     this.#here -= bytes;
   }

@@ -97,7 +97,7 @@ export function sawShared(bytes: number): void {
   collectSoon(bounds.isSmallHeap || hasLarge || ++collections % collectionsPerFullOne === 0);
 }
 
-/** Shared bytes that this thread has just seen stay: they are no garbage before `letGo` is told of them. */
+/** Notes that shared bytes which this thread has just seen are kept: they are no garbage before `letGo` is told of them. */
 export function keptShared(bytes: number): void {
   seenBytes = Math.max(0, seenBytes - bytes);
 }
