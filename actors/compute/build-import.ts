@@ -5,7 +5,7 @@ import { randomHex, systemRandom } from '../../src/base/random.ts';
 import { type ByteSink, streamOnce } from '../../src/object-store/put-once.ts';
 import { ChunksWriter } from '../columns/columns-writer.ts';
 import { OfAnotherKind } from '../import/import-error.ts';
-import { PartsReceiver } from '../import/import-messages.ts';
+import { type ImportPart, PartsReceiver } from '../import/import-messages.ts';
 import type { ImportedRows } from '../import/import-rows.ts';
 import { compressFast } from '../storage/compress.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
@@ -16,7 +16,7 @@ import { FileOutput } from './file-output.ts';
 import type { BuildImportTask, BuiltImport, GraphComponents } from './lanes.ts';
 
 /**
- * Entries and columns of an imported file → one segment, in the store under a name that nobody knows yet. It is a file of this disk
+ * Entries, packed blocks of them, and columns of an imported file → one segment, in the store under a name that nobody knows yet. It is a file of this disk
  * first: a file that turns out to be wrong leaves nothing in the store, and an upload can be tried again. When all rows are there, and
  * nothing is wrong with them, the upload begins, while the segment's indexes are still made. Null: kinds of columns have to be inferred
  * from all rows, and nothing is stored.
@@ -62,10 +62,12 @@ async function writeRows(
   for (;;) {
     const { done, value } = await parts.next();
     if (done) return { segment, imported: value };
-    if (value.kind === 'rows') await segment.addRows(value.bytes, value.rowCount);
+    if (value.kind === 'rows') await segment.addRows(value);
     else segment.chunks.add({ ...value, everyKey: () => value.everyKey });
   }
 }
+
+type ImportedBatch = Extract<ImportPart, { kind: 'rows' }>;
 
 class Segment {
   readonly chunks = new ChunksWriter();
@@ -81,16 +83,17 @@ class Segment {
   }
 
   /** Hot: awaits only where something was written. */
-  async addRows(bytes: Uint8Array, rowCount: number): Promise<void> {
+  async addRows({ bytes, rowCount, blocks }: ImportedBatch): Promise<void> {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const { firstSequence, writtenAt } = this.#task;
+    const { firstSequence } = this.#task;
     const writer = this.#writer;
     let offset = 0;
     for (let row = 0; row < rowCount; row++) {
-      const sent = writer.add(firstSequence + writer.rowCount, writtenAt, buffer, offset);
+      const sent = writer.index(firstSequence + writer.rowCount, buffer, offset);
       if (sent !== undefined) await sent;
       offset += documentEntryLength(buffer, offset);
     }
+    for (const block of blocks) await writer.addBlock(block);
     assert(offset === buffer.length, () => `${rowCount} rows take ${offset} of ${buffer.length} bytes`);
   }
 

@@ -29,7 +29,7 @@ export async function importByThreads(threads: ImportThreads, file: ImportFileTa
 
 async function readAndBuild(
   threads: ImportThreads,
-  { key, firstSequence, writtenAt, bytes, ...file }: ImportFileTask,
+  { key, bytes, ...file }: ImportFileTask,
   { looksAtAll }: { readonly looksAtAll: boolean },
 ): Promise<BuiltImport | null> {
   const [parts, begun] = [new MessageChannel(), new MessageChannel()];
@@ -52,8 +52,7 @@ async function readAndBuild(
   const building = {
     task: 'build-import',
     key,
-    firstSequence,
-    writtenAt,
+    firstSequence: file.firstSequence,
     looksAtAll,
     parts: ports,
   } as const;

@@ -8,6 +8,7 @@ import type { LaneClaim } from '../../protocol/worker-tasks.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { EmbedByProviderTask, Embedded, EmbedHereTask } from '../embedding/embed-request.ts';
+import type { RowStamp } from '../import/import-messages.ts';
 import type { ImportQuestion } from '../import/import-request.ts';
 import type { ImportedRows, ImportRequest } from '../import/import-rows.ts';
 import type { FindRowsElsewhere, FindRowsTask } from '../search/find-rows-task.ts';
@@ -89,7 +90,8 @@ export interface BuiltGraph {
 /** Rows of a received file, for whoever has the other end of `parts`: those of ranges that no other reader of the file takes. */
 export interface ReadImportTask
   extends ImportQuestion,
-    Pick<ImportRequest, 'dims' | 'looksAtAll' | 'rangeRows' | 'rowByRow'> {
+    Pick<ImportRequest, 'dims' | 'looksAtAll' | 'rangeRows' | 'rowByRow'>,
+    RowStamp {
   readonly task: 'read-import';
   readonly path: string;
   /** The shared memory of FileRanges, which all readers of the file have. */
@@ -100,18 +102,16 @@ export interface ReadImportTask
 }
 
 /** A whole import: what its readers and the builder of its segment are told. */
-export type ImportFileTask = Pick<BuildImportTask, 'key' | 'firstSequence' | 'writtenAt'> &
-  Pick<ReadImportTask, 'path' | 'dims'> &
+export type ImportFileTask = Pick<BuildImportTask, 'key'> &
+  Pick<ReadImportTask, 'path' | 'dims' | keyof RowStamp> &
   ImportQuestion & {
     /** How long the received file is, in bytes. */
     readonly bytes: number;
   };
 
-export interface BuildImportTask {
+export interface BuildImportTask extends Pick<RowStamp, 'firstSequence'> {
   readonly task: 'build-import';
   readonly key: string;
-  readonly firstSequence: number;
-  readonly writtenAt: number;
   /** Whether the readers infer kinds of columns from all rows: this is the import's second try. */
   readonly looksAtAll: boolean;
   /** Ports of the first reader, and of those that may help it. */

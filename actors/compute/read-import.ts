@@ -4,17 +4,20 @@ import { importCsv } from '../import/import-csv.ts';
 import { PartsRefused, PartsSender } from '../import/import-messages.ts';
 import { importNdjson } from '../import/import-ndjson.ts';
 import { importParquet } from '../import/import-parquet.ts';
+import { compressFast } from '../storage/compress.ts';
 import type { ReadImportTask } from './lanes.ts';
 
 const readers = { csv: importCsv, ndjson: importNdjson, parquet: importParquet } as const;
 
 /**
- * Rows of a received file → entries and columns, which another thread makes a segment of. What is wrong with the file is told to that
+ * Rows of a received file → entries, packed blocks of them, and columns, which another thread makes a segment of. What is wrong with the file is told to that
  * thread, whose task is the one that fails.
  */
 export async function readImport(task: ReadImportTask): Promise<void> {
   const { parts, begun } = task;
-  const sender = new PartsSender(parts);
+  // Somebody waits for it; a merge packs it better later.
+  compressFast();
+  const sender = new PartsSender(parts, task);
   // There are few such threads, and it is this import's turn: now the other thread may wait for parts.
   begun?.postMessage('begun');
   begun?.close();

@@ -1,5 +1,5 @@
 /**
- * From the threads that read a file to the one that makes its segment: entries and columns, which are moved, not copied. Each reader is a
+ * From the threads that read a file to the one that makes its segment: entries, blocks and columns, which are moved, not copied. Each reader is a
  * few parts ahead at most: each part that was taken is a credit for another, and the memory of its entries comes back.
  */
 import type { MessagePort } from 'node:worker_threads';
@@ -7,13 +7,22 @@ import { ApiError } from '../../protocol/errors.ts';
 import { type ApiErrorWire, apiErrorFromWire, apiErrorToWire } from '../../protocol/messages.ts';
 import { unreachable } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
+import { documentEntryLength } from '../storage/document-batch.ts';
+import { DocumentPacker, type PackedDocuments } from '../storage/document-packer.ts';
+import type { FileRange } from './file-ranges.ts';
 import { OfAnotherKind } from './import-error.ts';
 import { type ImportedRows, joinRows, type ReadRows } from './import-rows.ts';
 import { batchBytes, type ColumnsChunk, type RowSink, type RowsBatch } from './row-sink.ts';
 
 /** Entries of rows, one after the other, or the columns of rows. */
 export type ImportPart =
-  | { readonly kind: 'rows'; readonly bytes: Uint8Array<ArrayBuffer>; readonly rowCount: number }
+  | {
+      readonly kind: 'rows';
+      readonly bytes: Uint8Array<ArrayBuffer>;
+      readonly rowCount: number;
+      /** Blocks of the rows so far, each of which comes once; a range ends with all of its rows in blocks. */
+      readonly blocks: readonly PackedDocuments[];
+    }
   | ({ readonly kind: 'chunk' } & ColumnsChunk);
 
 type ReaderMessage =
@@ -31,20 +40,33 @@ interface PartTaken {
   readonly buffer: ArrayBuffer | null;
 }
 
-/** 2 MB each, and a chunk's columns now and then. */
+/** 2 MB of entries each, with as many in blocks as packing leaves of them, and a chunk's columns now and then. */
 const partsAheadMax = 8;
 
-/** The reader's end of a port: sends entries and columns of the rows that it reads. */
+/** What all rows of an import have in their blocks. */
+export interface RowStamp {
+  /** Of the file's first row; each of the others has one more than the row before it. */
+  readonly firstSequence: number;
+  /** Microseconds since 1970. */
+  readonly writtenAt: number;
+}
+
+/** The reader's end of a port: sends entries, blocks and columns of the rows that it reads. */
 export class PartsSender implements RowSink {
   readonly #port: MessagePort;
+  readonly #stamp: RowStamp;
+  readonly #packer = new DocumentPacker();
+  /** The row of the file that comes next. */
+  #nextRow = 0;
   readonly #spare: ArrayBuffer[] = [];
   #ahead = 0;
   #wake = () => {};
   #hasBegun = false;
   #isOver = false;
 
-  constructor(port: MessagePort) {
+  constructor(port: MessagePort, stamp: RowStamp) {
     this.#port = port;
+    this.#stamp = stamp;
     port.on('message', ({ buffer }: PartTaken) => {
       if (buffer?.byteLength === batchBytes) this.#spare.push(buffer);
       this.#ahead--;
@@ -66,13 +88,16 @@ export class PartsSender implements RowSink {
     return this.#hasBegun;
   }
 
-  range(number: number): Promise<void> {
+  async range({ number, firstRow }: Pick<FileRange, 'number' | 'firstRow'>): Promise<void> {
+    await this.#endRange();
     this.#hasBegun = true;
-    return this.#send({ kind: 'range', number }, []);
+    this.#nextRow = firstRow;
+    this.#packer.begin(firstRow);
+    await this.#send({ kind: 'range', number }, []);
   }
 
   async rows({ buffer, rowCount }: RowsBatch): Promise<void> {
-    await this.#send({ kind: 'rows', bytes: buffer, rowCount }, [buffer.buffer]);
+    await this.#sendRows(buffer, rowCount, this.#pack(buffer, rowCount));
   }
 
   async chunk(chunk: ColumnsChunk): Promise<void> {
@@ -80,8 +105,9 @@ export class PartsSender implements RowSink {
     await this.#send({ kind: 'chunk', ...chunk }, [...new Set(buffers)]);
   }
 
-  end(read: ReadRows, rangeCount: number): Promise<void> {
-    return this.#send({ kind: 'end', read, rangeCount }, []);
+  async end(read: ReadRows, rangeCount: number): Promise<void> {
+    await this.#endRange();
+    await this.#send({ kind: 'end', read, rangeCount }, []);
   }
 
   /** Tells why the file is not read to its end: nothing is sent after it. */
@@ -99,6 +125,30 @@ export class PartsSender implements RowSink {
     while (this.#ahead > 0 && !this.#isOver) await this.#change();
   }
 
+  /** Answers the blocks that entries of a batch fill; the rows behind them wait for the next batch. */
+  #pack(buffer: Buffer, rowCount: number): PackedDocuments[] {
+    const { firstSequence, writtenAt } = this.#stamp;
+    const blocks: PackedDocuments[] = [];
+    for (let row = 0, offset = 0; row < rowCount; row++) {
+      const length = documentEntryLength(buffer, offset);
+      const full = this.#packer.makeRoom(length);
+      if (full !== null) blocks.push(copied(full));
+      this.#packer.add(firstSequence + this.#nextRow++, writtenAt, buffer, offset, length);
+      offset += length;
+    }
+    return blocks;
+  }
+
+  async #endRange(): Promise<void> {
+    const last = this.#packer.end();
+    if (last !== null) await this.#sendRows(Buffer.alloc(0), 0, [copied(last)]);
+  }
+
+  #sendRows(bytes: Buffer<ArrayBuffer>, rowCount: number, blocks: readonly PackedDocuments[]): Promise<void> {
+    const moved = [bytes, ...blocks.map((block) => block.bytes)].map(({ buffer }) => buffer as ArrayBuffer);
+    return this.#send({ kind: 'rows', bytes, rowCount, blocks }, moved);
+  }
+
   async #send(message: ReaderMessage, moved: readonly ArrayBuffer[]): Promise<void> {
     while (this.#ahead >= partsAheadMax && !this.#isOver) await this.#change();
     if (this.#isOver) throw new PartsRefused();
@@ -111,6 +161,13 @@ export class PartsSender implements RowSink {
       this.#wake = resolve;
     });
   }
+}
+
+/** A block with bytes of its own, which can be moved. */
+function copied(block: PackedDocuments): PackedDocuments {
+  const bytes = Buffer.allocUnsafeSlow(block.bytes.length);
+  bytes.set(block.bytes);
+  return { ...block, bytes };
 }
 
 function failureOf(error: unknown): ReaderMessage {

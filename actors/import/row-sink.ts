@@ -1,12 +1,13 @@
 import type { ChunkColumn } from '../columns/chunk-builder.ts';
+import type { FileRange } from './file-ranges.ts';
 
 /** Bytes of a batch, unless one row takes more. */
 export const batchBytes = 2 * 1024 * 1024;
 
 /** Takes what is made of rows. */
 export interface RowSink {
-  /** Begins with the rows of a range, `number` in the order of the file. */
-  range(number: number): Promise<void>;
+  /** Begins with the rows of a range. */
+  range(range: Pick<FileRange, 'number' | 'firstRow'>): Promise<void>;
   /** Memory for a batch, with anything in it: one of those that it was given before, where it has that again. */
   batchBuffer(): ArrayBuffer;
   /** Entries, one after the other; the buffer is the sink's. */

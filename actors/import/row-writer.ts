@@ -120,9 +120,9 @@ export class RowWriter {
   }
 
   /** Begins with the rows of a range; `end` comes after the last of them. */
-  async begin({ number, firstRow }: FileRange): Promise<void> {
-    this.#rowsBefore = firstRow;
-    await this.#sink.range(number);
+  async begin(range: FileRange): Promise<void> {
+    this.#rowsBefore = range.firstRow;
+    await this.#sink.range(range);
   }
 
   /** Whether `hand over` must come before the next row. `sourceBytes`: what its values take in the file. */

@@ -30,7 +30,13 @@ import { formats } from '../../protocol/version.ts';
 import { DataError } from '../../src/base/assert.ts';
 import { xxh64, xxh64Text } from '../../src/base/hash.ts';
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
-import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts';
+import {
+  blockRawBytesMax,
+  type CompressedBlock,
+  codecs,
+  compressBlock,
+  decompressBlock,
+} from './compress.ts';
 
 export const segmentFormatVersion = formats.segment.version;
 
@@ -123,6 +129,24 @@ export class BlockOwner {
   }
 }
 
+/** The bytes of a block as they are stored, without the header that says where. */
+export interface PackedBlock extends CompressedBlock {
+  /** Bytes before they were packed. */
+  readonly rawLength: number;
+}
+
+/** Where a block will be stored: it reads at no other place. */
+export interface SealedPlace {
+  readonly owner: BlockOwner;
+  readonly offset: number;
+}
+
+/** Packs a block, into memory of this thread that the next call writes to. Throws RangeError where it is larger than any block may be. */
+export function packBlock(raw: Uint8Array): PackedBlock {
+  if (raw.length > blockRawBytesMax) throw new RangeError(`a block of ${raw.length} bytes`);
+  return { ...compressBlock(raw), rawLength: raw.length };
+}
+
 /**
  * A whole block of `kind`: header and stored bytes, for the place where it will be stored. `compress: false` for pages,
  * whose size must be known beforehand.
@@ -130,18 +154,27 @@ export class BlockOwner {
 export function encodeBlock(
   kind: number,
   raw: Uint8Array,
-  options: { readonly compress: boolean; readonly owner: BlockOwner; readonly offset: number },
+  { compress, ...place }: SealedPlace & { readonly compress: boolean },
 ): Buffer {
+  if (compress) return sealBlock(kind, packBlock(raw), place);
   if (raw.length > blockRawBytesMax) throw new RangeError(`a block of ${raw.length} bytes`);
-  const { codec, bytes } = options.compress ? compressBlock(raw) : { codec: 0, bytes: raw };
+  return sealBlock(kind, { codec: codecs.none, bytes: raw, rawLength: raw.length }, place);
+}
+
+/** A whole block of bytes that were packed before, maybe by another thread. */
+export function sealBlock(
+  kind: number,
+  { codec, bytes, rawLength }: PackedBlock,
+  { owner, offset }: SealedPlace,
+): Buffer {
   const block = Buffer.allocUnsafeSlow(blockHeaderBytes + bytes.length);
   block.writeUInt32LE(blockMagic, 0);
   block.writeUInt32LE(bytes.length, 4);
-  block.writeUInt32LE(raw.length, 8);
+  block.writeUInt32LE(rawLength, 8);
   block.writeUInt8(codec, 12);
   block.writeUInt8(kind, 13);
   block.writeUInt16LE(0, 14);
-  block.writeBigUInt64LE(options.owner.checksum(bytes, options.offset), 16);
+  block.writeBigUInt64LE(owner.checksum(bytes, offset), 16);
   block.set(bytes, blockHeaderBytes);
   return block;
 }

@@ -1,9 +1,8 @@
-import { limits } from '../../protocol/limits.ts';
 import { assert } from '../../src/base/assert.ts';
 import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
 import type { ByteSink } from '../../src/object-store/put-once.ts';
 import { documentEntryLength, documentIdBytes } from './document-batch.ts';
-import { DocumentBlockBuilder } from './document-block.ts';
+import { DocumentPacker, type PackedDocuments } from './document-packer.ts';
 import { orderByHash } from './hash-order.ts';
 import { type IdDigestFunction, idDigestWords } from './id-digest.ts';
 import { IdDigests } from './id-digests.ts';
@@ -19,6 +18,7 @@ import {
   pageBytesOf,
   type SegmentSection,
   type SegmentToc,
+  sealBlock,
   segmentFormatVersion,
 } from './segment-format.ts';
 
@@ -63,16 +63,15 @@ export interface FinishedSegment {
 const rowsMax = 0x7fff_ffff;
 
 /**
- * Builds one segment front to back. Order of calls: `add` per row, ascending by sequence; then, for each further
- * section, `beginSection`, `appendBlock`…, `endSection`; then `finish`. Whoever gets a promise awaits it before the
+ * Builds one segment front to back. Order of calls: `add` per row, ascending by sequence, or `index` per row where blocks of
+ * documents come packed, by `addBlock`, each after its rows; then, for each further section, `beginSection`, `appendBlock`…, `endSection`; then `finish`. Whoever gets a promise awaits it before the
  * next call. Memory: one document block, 16 bytes a row and 20 bytes a block until `finish`, which needs 8 more a row for
  * sorting, and what the further indexes take.
  */
 export class SegmentWriter {
   readonly #owner: BlockOwner;
   readonly #sink: ByteSink;
-  readonly #documentBlockBytes: number;
-  readonly #builder = new DocumentBlockBuilder();
+  readonly #packer: DocumentPacker;
   readonly #blocks = new BlockList();
   readonly #indexes: readonly RowIndexWriter[];
   readonly #sections: SegmentSection[] = [];
@@ -97,7 +96,7 @@ export class SegmentWriter {
     this.#indexes = options.indexes ?? [];
     const { rowsExpected, digest } = options;
     this.#ids = new IdDigests({ rowsExpected, digest });
-    this.#documentBlockBytes = options.documentBlockBytes ?? limits.documentBlockBytes;
+    this.#packer = new DocumentPacker(options.documentBlockBytes);
   }
 
   get rowCount(): number {
@@ -111,18 +110,40 @@ export class SegmentWriter {
 
   /** Copies the entry at `offset` of `buffer` as the next row. `writtenAt` is in microseconds since 1970. */
   add(sequence: number, writtenAt: number, buffer: Buffer, offset: number): void | Promise<void> {
+    const length = documentEntryLength(buffer, offset);
+    const full = this.#packer.makeRoom(length);
+    const sent = full === null ? undefined : this.#storeBlock(full);
+    const written = this.#index(sequence, buffer, offset, sent);
+    this.#packer.add(sequence, writtenAt, buffer, offset, length);
+    return written;
+  }
+
+  /** Takes the entry at `offset` of `buffer` as the next row, whose block comes packed, by `addBlock`. */
+  index(sequence: number, buffer: Buffer, offset: number): void | Promise<void> {
+    return this.#index(sequence, buffer, offset, undefined);
+  }
+
+  /** Stores a packed block of rows that were indexed; such blocks come in the order of their rows. */
+  addBlock(block: PackedDocuments): void | Promise<void> {
+    assert(this.#section?.name === 'docs', () => 'documents come before other sections');
+    return this.#storeBlock(block);
+  }
+
+  /** Takes a row into everything but its block. `before`: what is being written. */
+  #index(
+    sequence: number,
+    buffer: Buffer,
+    offset: number,
+    before: void | Promise<void>,
+  ): void | Promise<void> {
     assert(this.#section?.name === 'docs', () => 'rows come before other sections');
     assert(sequence > this.#maxSequence, () => `sequence ${sequence} after ${this.#maxSequence}`);
     assert(this.#rowCount < rowsMax, () => 'too many rows for one segment');
-    const length = documentEntryLength(buffer, offset);
-    const full = this.#builder.rowCount > 0 && this.#builder.rawBytesWith(length) > this.#documentBlockBytes;
-    const sent = full ? this.#flushBlock() : undefined;
     this.#ids.add(documentIdBytes(buffer, offset));
     if (this.#rowCount === 0) this.#minSequence = sequence;
     this.#maxSequence = sequence;
-    this.#builder.add(sequence, writtenAt, buffer, offset, length);
     this.#rowCount++;
-    let written = sent;
+    let written = before;
     for (const index of this.#indexes) {
       index.add(buffer, offset);
       if (index.isFull) written = this.#writePart(index, written);
@@ -206,18 +227,18 @@ export class SegmentWriter {
 
   async #closeDocuments(): Promise<void> {
     if (this.#section?.name !== 'docs') return;
-    if (this.#builder.rowCount > 0) await this.#flushBlock();
+    const last = this.#packer.end();
+    if (last !== null) await this.#storeBlock(last);
+    const stored = this.#blocks.rowCount;
+    assert(stored === this.#rowCount, () => `blocks have ${stored} of ${this.#rowCount} rows`);
     this.endSection();
   }
 
-  #flushBlock(): void | Promise<void> {
-    const { rowCount, firstSequence } = this.#builder;
-    const firstRow = this.#rowCount - rowCount;
-    const raw = this.#builder.build(firstRow);
-    const place = { owner: this.#owner, offset: this.#offset };
-    const block = encodeBlock(blockKinds.documents, raw, { compress: true, ...place });
+  #storeBlock(packed: PackedDocuments): void | Promise<void> {
+    const { firstRow, rowCount, firstSequence, rawLength } = packed;
+    const block = sealBlock(blockKinds.documents, packed, { owner: this.#owner, offset: this.#offset });
     this.#blocks.add({ firstRow, rowCount, firstSequence, offset: this.#offset, length: block.length });
-    this.#docsRawBytes += raw.length;
+    this.#docsRawBytes += rawLength;
     if (this.#section !== null) this.#section.blockCount++;
     return this.#send(block);
   }
@@ -287,13 +308,21 @@ interface BlockRow {
 /** The document blocks written so far. */
 class BlockList {
   readonly #rows: BlockRow[] = [];
+  #rowCount = 0;
 
   get count(): number {
     return this.#rows.length;
   }
 
+  /** Rows of all blocks. */
+  get rowCount(): number {
+    return this.#rowCount;
+  }
+
   add(row: BlockRow): void {
+    assert(row.firstRow === this.#rowCount, () => `a block of row ${row.firstRow} behind ${this.#rowCount}`);
     this.#rows.push(row);
+    this.#rowCount += row.rowCount;
   }
 
   /** Writes the entries of `count` blocks, from the one of number `first` on, to a page of the index. */
