@@ -35,12 +35,13 @@ export async function buildImport(
     await mkdir(scratchFolder, { recursive: true });
     const opened = await open(path, 'wx+');
     file = opened;
-    const { segment, imported } = await writeRows(opened, task, receiver);
+    const segment = new Segment(opened, task);
     const uploading = streamOnce(store, clock, task.key, (sink) => segment.copyTo(sink));
-    const [finished, uploaded] = await Promise.allSettled([segment.finish(), uploading]);
-    if (finished.status === 'rejected') throw finished.reason;
+    const [built, uploaded] = await Promise.allSettled([segment.make(receiver), uploading]);
+    // What is wrong with the file ends the upload, too.
+    if (built.status === 'rejected') throw built.reason;
     if (uploaded.status === 'rejected') throw uploaded.reason;
-    return { ...finished.value, ...imported };
+    return built.value;
   } catch (error) {
     if (error instanceof OfAnotherKind) return null;
     throw error;
@@ -52,25 +53,10 @@ export async function buildImport(
   }
 }
 
-async function writeRows(
-  file: FileHandle,
-  task: BuildImportTask,
-  receiver: PartsReceiver,
-): Promise<{ readonly segment: Segment; readonly imported: ImportedRows }> {
-  const segment = new Segment(file, task);
-  const parts = receiver.parts();
-  for (;;) {
-    const { done, value } = await parts.next();
-    if (done) return { segment, imported: value };
-    if (value.kind === 'rows') await segment.addRows(value);
-    else segment.chunks.add({ ...value, everyKey: () => value.everyKey });
-  }
-}
-
 type ImportedBatch = Extract<ImportPart, { kind: 'rows' }>;
 
 class Segment {
-  readonly chunks = new ChunksWriter();
+  readonly #chunks = new ChunksWriter();
   readonly #task: BuildImportTask;
   readonly #output: FileOutput;
   readonly #writer: SegmentWriter;
@@ -78,12 +64,40 @@ class Segment {
   constructor(file: FileHandle, task: BuildImportTask) {
     this.#task = task;
     this.#output = new FileOutput(file);
-    const indexes = [textIndexWriter(), this.chunks.writer, vectorIndexWriter()];
+    const indexes = [textIndexWriter(), this.#chunks.writer, vectorIndexWriter()];
     this.#writer = new SegmentWriter(task.key, (chunk) => this.#output.write(chunk), { indexes });
   }
 
+  /** Makes it of all parts. Throws what is wrong with them, and whoever copies it hears of that too. */
+  async make(receiver: PartsReceiver): Promise<FinishedSegment & ImportedRows> {
+    try {
+      const imported = await this.#addParts(receiver);
+      const finished = await this.#writer.finish();
+      await this.#output.end();
+      return { ...finished, ...imported };
+    } catch (error) {
+      await this.#output.end(error);
+      throw error;
+    }
+  }
+
+  /** May be asked for before it is made, and more than once. */
+  copyTo(sink: ByteSink): Promise<void> {
+    return this.#output.copyTo(sink);
+  }
+
+  async #addParts(receiver: PartsReceiver): Promise<ImportedRows> {
+    const parts = receiver.parts();
+    for (;;) {
+      const { done, value } = await parts.next();
+      if (done) return value;
+      if (value.kind === 'rows') await this.#addRows(value);
+      else this.#chunks.add({ ...value, everyKey: () => value.everyKey });
+    }
+  }
+
   /** Hot: awaits only where something was written. */
-  async addRows({ bytes, rowCount, blocks }: ImportedBatch): Promise<void> {
+  async #addRows({ bytes, rowCount, blocks }: ImportedBatch): Promise<void> {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const { firstSequence } = this.#task;
     const writer = this.#writer;
@@ -95,21 +109,5 @@ class Segment {
     }
     for (const block of blocks) await writer.addBlock(block);
     assert(offset === buffer.length, () => `${rowCount} rows take ${offset} of ${buffer.length} bytes`);
-  }
-
-  async finish(): Promise<FinishedSegment> {
-    try {
-      const finished = await this.#writer.finish();
-      await this.#output.end();
-      return finished;
-    } catch (error) {
-      await this.#output.end(error);
-      throw error;
-    }
-  }
-
-  /** May be asked for before it is finished, and more than once. */
-  copyTo(sink: ByteSink): Promise<void> {
-    return this.#output.copyTo(sink);
   }
 }

@@ -3,7 +3,7 @@ import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
 import type { ByteSink } from '../../src/object-store/put-once.ts';
 import { documentEntryLength, documentIdBytes } from './document-batch.ts';
 import { DocumentPacker, type PackedDocuments } from './document-packer.ts';
-import { orderByHash } from './hash-order.ts';
+import { groupByHash, orderByHash } from './hash-order.ts';
 import { type IdDigestFunction, idDigestWords } from './id-digest.ts';
 import { IdDigests } from './id-digests.ts';
 import { addToFilter, filterBlockCount, filterBlockOf } from './id-filter.ts';
@@ -65,7 +65,7 @@ const rowsMax = 0x7fff_ffff;
 /**
  * Builds one segment front to back. Order of calls: `add` per row, ascending by sequence, or `index` per row where blocks of
  * documents come packed, by `addBlock`, each after its rows; then, for each further section, `beginSection`, `appendBlock`…, `endSection`; then `finish`. Whoever gets a promise awaits it before the
- * next call. Memory: one document block, 16 bytes a row and 20 bytes a block until `finish`, which needs 8 more a row for
+ * next call. Memory: one document block, 16 bytes a row and 20 bytes a block until `finish`, which needs 12 more a row for
  * sorting, and what the further indexes take.
  */
 export class SegmentWriter {
@@ -210,8 +210,7 @@ export class SegmentWriter {
       this.#blocks.count,
       ({ view }, first, entries) => this.#blocks.writeEntries(view, first, entries),
     );
-    await this.#writeFilter();
-    await this.#writeIds();
+    await this.#writeIdSections();
     for (const index of this.#indexes) await this.#finishIndex(index);
     const toc: SegmentToc = {
       formatVersion: segmentFormatVersion,
@@ -248,10 +247,20 @@ export class SegmentWriter {
     return this.#sink(chunk);
   }
 
-  async #writeFilter(): Promise<void> {
+  async #writeIdSections(): Promise<void> {
+    const digests = this.#ids.all();
+    const rows = new Uint32Array(this.#rowCount);
+    for (let row = 0; row < rows.length; row++) rows[row] = row;
+    const blocks = this.#blocks.ofRows();
+    const groups = groupByHash(digests, this.#rowCount, [rows, blocks]);
+    await this.#writeFilter(digests);
+    const order = orderByHash(digests, this.#rowCount, { ranks: rows, groups });
+    await this.#writeIds({ digests, order, rows, blocks, places: this.#blocks.places() });
+  }
+
+  async #writeFilter(digests: Uint32Array): Promise<void> {
     const count = filterBlockCount(this.#rowCount);
     const filter = new Uint8Array(count * filterEntry.bytes);
-    const digests = this.#ids.all();
     for (let row = 0; row < this.#rowCount; row++) {
       const at = row * idDigestWords;
       addToFilter(filter, filterBlockOf(digests, at, count) * filterEntry.bytes, digests, at);
@@ -268,11 +277,7 @@ export class SegmentWriter {
     else this.endSection({ root });
   }
 
-  async #writeIds(): Promise<void> {
-    const digests = this.#ids.all();
-    const order = orderByHash(digests, this.#rowCount);
-    const places = this.#blocks.placesOfRows(this.#rowCount);
-    const ids = { digests, order, places };
+  async #writeIds(ids: IdRows): Promise<void> {
     await this.#writePages('ids', blockKinds.ids, idEntry, this.#rowCount, ({ view }, first, entries) => {
       if (writeIdEntries(view, ids, { first, end: first + entries })) this.#hasEqualIds = true;
     });
@@ -339,16 +344,22 @@ class BlockList {
     }
   }
 
-  placesOfRows(rowCount: number): RowPlaces {
+  /** The number of each row's block. */
+  ofRows(): Uint32Array {
+    const blocks = new Uint32Array(this.#rowCount);
+    for (const [index, { firstRow, rowCount }] of this.#rows.entries())
+      blocks.fill(index, firstRow, firstRow + rowCount);
+    return blocks;
+  }
+
+  places(): BlockPlaces {
     const count = this.#rows.length;
     const places = {
-      blockOfRow: new Uint32Array(rowCount),
       low: new Uint32Array(count),
       high: new Uint16Array(count),
       length: new Uint32Array(count),
     };
-    for (const [index, { firstRow, rowCount: rows, offset, length }] of this.#rows.entries()) {
-      places.blockOfRow.fill(index, firstRow, firstRow + rows);
+    for (const [index, { offset, length }] of this.#rows.entries()) {
       [places.low[index], places.high[index]] = halvesOf(offset);
       places.length[index] = length;
     }
@@ -356,9 +367,8 @@ class BlockList {
   }
 }
 
-/** Where the block of each row lies, by its number. */
-interface RowPlaces {
-  readonly blockOfRow: Uint32Array;
+/** Where blocks lie, by their numbers. */
+interface BlockPlaces {
   /** Each block's offset in the object, as the lower 32 bits and the upper 16, and its length. */
   readonly low: Uint32Array;
   readonly high: Uint16Array;
@@ -371,32 +381,35 @@ function halvesOf(offset: number): readonly [number, number] {
 }
 
 interface IdRows {
-  /** Digests of the rows' ids, four words a row. */
+  /** Digests of the rows' ids, four words a position. */
   readonly digests: Uint32Array;
-  /** The rows by rising hash. */
+  /** Positions by rising hash. */
   readonly order: Uint32Array;
-  readonly places: RowPlaces;
+  /** The row of each position, and the number of its block. */
+  readonly rows: Uint32Array;
+  readonly blocks: Uint32Array;
+  readonly places: BlockPlaces;
 }
 
 /** Writes a page of entries; answers whether one of them has the hash of the one before it. Hot: once a row. */
 function writeIdEntries(
   page: DataView,
-  { digests, order, places }: IdRows,
+  { digests, order, rows, blocks, places }: IdRows,
   { first, end }: { readonly first: number; readonly end: number },
 ): boolean {
-  const { blockOfRow, low, high, length } = places;
+  const { low, high, length } = places;
   let areEqual = false;
   let before = (order[Math.max(0, first - 1)] as number) * idDigestWords;
   for (let entry = first, at = 0; entry < end; entry++, at += idEntry.bytes) {
-    const row = order[entry] as number;
-    const digest = row * idDigestWords;
+    const position = order[entry] as number;
+    const digest = position * idDigestWords;
     const isEqual = digests[digest] === digests[before] && digests[digest + 1] === digests[before + 1];
     areEqual ||= isEqual && entry > 0;
     before = digest;
     for (let word = 0; word < idDigestWords; word++)
       page.setUint32(at + idEntry.digest + word * 4, digests[digest + word] as number);
-    const block = blockOfRow[row] as number;
-    page.setUint32(at + idEntry.row, row, true);
+    const block = blocks[position] as number;
+    page.setUint32(at + idEntry.row, rows[position] as number, true);
     page.setUint32(at + idEntry.offset, low[block] as number, true);
     page.setUint16(at + idEntry.offset + 4, high[block] as number, true);
     page.setUint32(at + idEntry.length, length[block] as number, true);

@@ -14,7 +14,7 @@ import {
 } from '../../../actors/storage/block-fetch.ts';
 import { documentId, documentIdBytes, documentText } from '../../../actors/storage/document-batch.ts';
 import type { DocumentBlock } from '../../../actors/storage/document-block.ts';
-import { orderByHash, wantIds } from '../../../actors/storage/hash-order.ts';
+import { groupByHash, orderByHash, wantIds } from '../../../actors/storage/hash-order.ts';
 import { digestId, type IdDigestFunction, idDigestWords } from '../../../actors/storage/id-digest.ts';
 import { type SegmentToc, sectionOf, segmentTocSchema } from '../../../actors/storage/segment-format.ts';
 import { type DocumentPlace, readToc, SegmentReader } from '../../../actors/storage/segment-reader.ts';
@@ -602,7 +602,23 @@ test('hashes are ordered as numbers, equal ones by position', (t) => {
 
     const order = orderByHash(digests, count);
 
-    assert.deepEqual([...order], Array.from({ length: count }, (_, at) => at).sort(compare));
+    const wanted = Array.from({ length: count }, (_, at) => at).sort(compare);
+    assert.deepEqual([...order], wanted);
+    // In groups, each row with its digest and its numbers.
+    const [grouped, rows] = [digests.slice(), Uint32Array.from({ length: count }, (_, at) => at)];
+    const twice = rows.map((row) => row * 2);
+    const groups = groupByHash(grouped, count, [rows, twice]);
+    const byGroups = orderByHash(grouped, count, { ranks: rows, groups });
+    assert.deepEqual(
+      Array.from(byGroups, (position) => rows[position]),
+      wanted,
+    );
+    assert.ok(twice.every((number, position) => number === (rows[position] as number) * 2));
+    for (let at = 0; at < count; at++) {
+      const row = rows[at] as number;
+      const words = digests.subarray(row * idDigestWords, (row + 1) * idDigestWords);
+      assert.deepEqual(grouped.subarray(at * idDigestWords, (at + 1) * idDigestWords), words);
+    }
   }
 });
 
