@@ -292,11 +292,11 @@ export class SegmentWriter {
     write: (page: ViewedBytes, first: number, entries: number) => void,
   ): Promise<void> {
     await this.beginSection(name);
+    const page = viewed(Buffer.allocUnsafe(Math.min(entry.perPage, count) * entry.bytes));
     for (let first = 0; first < count; first += entry.perPage) {
       const inPage = Math.min(entry.perPage, count - first);
-      const page = viewed(Buffer.allocUnsafe(inPage * entry.bytes));
       write(page, first, inPage);
-      await this.appendBlock(kind, page.bytes, { compress: false });
+      await this.appendBlock(kind, page.bytes.subarray(0, inPage * entry.bytes), { compress: false });
     }
     this.endSection({ entryCount: count, pageBytes: pageBytesOf(entry) });
   }
