@@ -30,6 +30,12 @@ export type StoreSettings = (
   readonly counters?: SharedArrayBuffer | undefined;
 };
 
+/** For a compute thread: to load what a task of this kind needs, which will come soon. */
+export interface PrepareTask {
+  readonly task: 'prepare';
+  readonly next: 'read-import' | 'build-import';
+}
+
 export interface LogIdentity {
   readonly logId: string;
   /** That of the view which has it as a new member. */

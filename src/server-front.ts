@@ -15,7 +15,7 @@ import type { Logger } from './base/log.ts';
 import { TurnDelays } from './base/process-load.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
-import { nobodysShare } from './base/share.ts';
+import { nobodysShare, type Share } from './base/share.ts';
 import type { PaidPlans } from './billing/paid-plans.ts';
 import { scratchFolderOf } from './cluster/cache-folder.ts';
 import { accountOperations } from './front/account-operations.ts';
@@ -285,6 +285,8 @@ export function frontComponents(parts: {
   cacheFolder: string;
   observer: RequestObserver;
   held: HeldBytes;
+  /** Hears that a file begins to come. */
+  fileComes: (share: Share) => void;
   logger: Logger;
 }): FrontComponents {
   const { settings, door, plans, store, router, authenticator, people, mails, metering, cacheFolder } = parts;
@@ -344,6 +346,7 @@ export function frontComponents(parts: {
       clock: systemClock,
       storedBytes: (tenantId) => tenants.storedBytes(tenantId),
       intake: parts.held.intake,
+      fileComes: parts.fileComes,
     }),
     held: parts.held,
     memory: requestMemory(tenants, systemRandom),

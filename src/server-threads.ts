@@ -7,6 +7,7 @@ import type {
   HashThreadData,
   LogControl,
   LogWorkerTask,
+  PrepareTask,
   StoreSettings,
 } from '../protocol/worker-tasks.ts';
 import type { Plans } from './accounts/plans.ts';
@@ -216,6 +217,17 @@ export function computeLanes(
       recentOwners: null,
     }),
   };
+}
+
+/** Has the threads ready that import a file, while it is still on its way: to start them takes longer than to import a small one. */
+export function prepareImport(
+  lanes: Pick<Lanes, 'import' | 'importHelp' | 'importBuild'>,
+  share: Share,
+): void {
+  const prepare = (next: PrepareTask['next']): PrepareTask => ({ task: 'prepare', next });
+  lanes.import.prepare(prepare('read-import'), share);
+  lanes.importHelp.prepare(prepare('read-import'), share);
+  lanes.importBuild.prepare(prepare('build-import'), share);
 }
 
 /**

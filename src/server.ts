@@ -60,6 +60,7 @@ import {
   type Lanes,
   type LogThread,
   leave,
+  prepareImport,
   startLogThread,
 } from './server-threads.ts';
 import type { Settings } from './settings.ts';
@@ -230,6 +231,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     cacheFolder,
     observer,
     held,
+    fileComes: (share) => prepareImport(lanes, share),
     logger,
   });
   const handler = handlerOf(front, { authenticator, metrics: mcp });

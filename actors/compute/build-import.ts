@@ -17,9 +17,8 @@ import type { BuildImportTask, BuiltImport, GraphComponents } from './lanes.ts';
 
 /**
  * Entries, packed blocks of them, and columns of an imported file → one segment, in the store under a name that nobody knows yet. It is a file of this disk
- * first: a file that turns out to be wrong leaves nothing in the store, and an upload can be tried again. When all rows are there, and
- * nothing is wrong with them, the upload begins, while the segment's indexes are still made. Null: kinds of columns have to be inferred
- * from all rows, and nothing is stored.
+ * first, and stored behind its writing, so that an upload can be tried again. An imported file that turns out to be wrong ends the upload before its
+ * end, which leaves nothing in the store. Null: kinds of columns have to be inferred from all rows, and nothing is stored.
  */
 export async function buildImport(
   { store, clock, scratchFolder }: GraphComponents,

@@ -125,6 +125,11 @@ async function run(task: ComputeTask): Promise<unknown> {
       const { decodeBlocks } = await import('../storage/decode-blocks.ts');
       return decodeBlocks(task);
     }
+    case 'prepare': {
+      if (task.next === 'read-import') await import('./read-import.ts');
+      else await import('./build-import.ts');
+      return null;
+    }
     default:
       return unreachable(task);
   }

@@ -4,7 +4,7 @@
  */
 import type { MessagePort } from 'node:worker_threads';
 import type { ApiErrorWire } from '../../protocol/messages.ts';
-import type { LaneClaim } from '../../protocol/worker-tasks.ts';
+import type { LaneClaim, PrepareTask } from '../../protocol/worker-tasks.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { EmbedByProviderTask, Embedded, EmbedHereTask } from '../embedding/embed-request.ts';
@@ -148,7 +148,8 @@ export type ComputeTask =
   | EmbedHereTask
   | ReadImportTask
   | BuildImportTask
-  | ReplacedRowsTask;
+  | ReplacedRowsTask
+  | PrepareTask;
 
 /** A segment that is in the store: `size` in bytes, and its table of contents. */
 export interface StoredSegment {

@@ -45,7 +45,7 @@ const partsAheadMax = 8;
 
 /** What all rows of an import have in their blocks. */
 export interface RowStamp {
-  /** Of the file's first row; each of the others has one more than the row before it. */
+  /** The sequence of the file's first row; each of the others has one more than the row before it. */
   readonly firstSequence: number;
   /** Microseconds since 1970. */
   readonly writtenAt: number;

@@ -42,6 +42,8 @@ export interface FileReceiverOptions {
   readonly storedBytes: (tenantId: number) => Promise<number>;
   /** Holds up who sends more than its part. */
   readonly intake: Pick<IntakeShares, 'came'>;
+  /** Hears that a file begins to come that is worth getting ready for. */
+  readonly fileComes?: (share: Share) => void;
 }
 
 /**
@@ -88,6 +90,7 @@ export class FileReceiver {
         Math.min(declared, limits.importBodyBytesMax),
       );
       holds.push(room);
+      if (declared >= limits.importHelpedBytesMin) this.#options.fileComes?.(share);
       const bytes = await this.#receive(source, path, { room, bytesMax, whose });
       // From here on it is the server's pace.
       for (const hold of holds) hold.settle();

@@ -102,6 +102,22 @@ export class ComputeLane {
     });
   }
 
+  /** Has a thread ready where nothing runs, for a task of this share that will come soon: `task` loads what that one needs. */
+  prepare(task: object, share: Share): void {
+    const { pool, onUsed, queueMax } = this.#options;
+    if (this.#running > 0 || queueMax === 0) return;
+    this.#count(share.owner, 1);
+    pool
+      .run(task, [])
+      .then(({ cpuMs }) => onUsed?.(share, cpuMs))
+      // A thread that can't be started is told to who needs it.
+      .catch(() => {})
+      .finally(() => {
+        this.#count(share.owner, -1);
+        this.#pump();
+      });
+  }
+
   /** Tasks that wait. */
   get waiting(): number {
     return this.#queue.size;

@@ -131,6 +131,7 @@ async function composeFront(store: MemoryObjectStore) {
     cacheFolder: `${dataDir}/cache`,
     observer: observersOf({ ...parts, clientAddresses }).observer,
     held: new HeldBytes(settings.memoryBytes, systemClock, { hasOthersThan: () => false }),
+    fileComes: () => {},
   });
   return { front, router, tenants: people.tenants };
 }

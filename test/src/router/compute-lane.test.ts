@@ -91,6 +91,26 @@ test('who used much waits while others use little, and each task is charged to i
   assert.ok((used.get(1) ?? 0) >= 1_000);
 });
 
+test('a lane where nothing runs has a thread ready for a task that will come, and others find it free', async () => {
+  const lane = laneOf(1);
+  lane.prepare({ name: 'prepare' }, share(1));
+  lane.prepare({ name: 'prepare again' }, share(2));
+  const asked = ask(lane, 2, 'task');
+  assert.deepEqual(begun, ['prepare']);
+
+  await end('prepare', 30);
+  assert.deepEqual(begun, ['prepare', 'task']);
+  assert.equal(used.get(1), 15);
+  lane.prepare({ name: 'too late' }, share(1));
+  await end('task');
+  assert.equal(await asked, 'task');
+  assert.deepEqual(begun, ['prepare', 'task']);
+
+  const off = laneOf(1, { queueMax: 0 });
+  off.prepare({ name: 'nothing runs there' }, share(1));
+  assert.deepEqual(begun, ['prepare', 'task']);
+});
+
 test('a task whose time is over before it began is not begun', async () => {
   const lane = laneOf(1);
   ask(lane, 1, 'first');
