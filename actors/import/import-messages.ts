@@ -7,11 +7,11 @@ import { ApiError } from '../../protocol/errors.ts';
 import { type ApiErrorWire, apiErrorFromWire, apiErrorToWire } from '../../protocol/messages.ts';
 import { unreachable } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
-import { documentEntryLength } from '../storage/document-batch.ts';
-import { DocumentPacker, type PackedDocuments } from '../storage/document-packer.ts';
+import type { PackedDocuments } from '../storage/document-packer.ts';
 import type { FileRange } from './file-ranges.ts';
 import { OfAnotherKind } from './import-error.ts';
 import { type ImportedRows, joinRows, type ReadRows } from './import-rows.ts';
+import { type PackedBlocks, RowPacker, type RowStamp } from './row-packer.ts';
 import { batchBytes, type ColumnsChunk, type RowSink, type RowsBatch } from './row-sink.ts';
 
 /** Entries of rows, one after the other, or the columns of rows. */
@@ -20,8 +20,9 @@ export type ImportPart =
       readonly kind: 'rows';
       readonly bytes: Uint8Array<ArrayBuffer>;
       readonly rowCount: number;
-      /** Blocks of the rows so far, each of which comes once; a range ends with all of its rows in blocks. */
+      /** Blocks of the rows so far, each of which comes once, all in one memory; a range ends with all of its rows in blocks. */
       readonly blocks: readonly PackedDocuments[];
+      readonly memory: ArrayBuffer;
     }
   | ({ readonly kind: 'chunk' } & ColumnsChunk);
 
@@ -36,28 +37,17 @@ type ReaderMessage =
   | { readonly kind: 'failed'; readonly error: ApiErrorWire };
 
 interface PartTaken {
-  /** The memory of entries that nobody uses any more, for the next ones. */
-  readonly buffer: ArrayBuffer | null;
+  /** The memory of entries and of blocks that nobody uses any more, for the next ones. */
+  readonly buffers: readonly ArrayBuffer[];
 }
 
 /** 2 MB of entries each, with as many in blocks as packing leaves of them, and a chunk's columns now and then. */
 const partsAheadMax = 8;
 
-/** What all rows of an import have in their blocks. */
-export interface RowStamp {
-  /** The sequence of the file's first row; each of the others has one more than the row before it. */
-  readonly firstSequence: number;
-  /** Microseconds since 1970. */
-  readonly writtenAt: number;
-}
-
 /** The reader's end of a port: sends entries, blocks and columns of the rows that it reads. */
 export class PartsSender implements RowSink {
   readonly #port: MessagePort;
-  readonly #stamp: RowStamp;
-  readonly #packer = new DocumentPacker();
-  /** The row of the file that comes next. */
-  #nextRow = 0;
+  readonly #packer: RowPacker;
   readonly #spare: ArrayBuffer[] = [];
   #ahead = 0;
   #wake = () => {};
@@ -66,9 +56,9 @@ export class PartsSender implements RowSink {
 
   constructor(port: MessagePort, stamp: RowStamp) {
     this.#port = port;
-    this.#stamp = stamp;
-    port.on('message', ({ buffer }: PartTaken) => {
-      if (buffer?.byteLength === batchBytes) this.#spare.push(buffer);
+    this.#packer = new RowPacker(stamp);
+    port.on('message', ({ buffers }: PartTaken) => {
+      for (const buffer of buffers) if (buffer.byteLength === batchBytes) this.#spare.push(buffer);
       this.#ahead--;
       this.#wake();
     });
@@ -91,13 +81,12 @@ export class PartsSender implements RowSink {
   async range({ number, firstRow }: Pick<FileRange, 'number' | 'firstRow'>): Promise<void> {
     await this.#endRange();
     this.#hasBegun = true;
-    this.#nextRow = firstRow;
     this.#packer.begin(firstRow);
     await this.#send({ kind: 'range', number }, []);
   }
 
   async rows({ buffer, rowCount }: RowsBatch): Promise<void> {
-    await this.#sendRows(buffer, rowCount, this.#pack(buffer, rowCount));
+    await this.#sendRows(buffer, rowCount, this.#packer.pack(buffer, rowCount, this.batchBuffer()));
   }
 
   async chunk(chunk: ColumnsChunk): Promise<void> {
@@ -125,28 +114,13 @@ export class PartsSender implements RowSink {
     while (this.#ahead > 0 && !this.#isOver) await this.#change();
   }
 
-  /** Answers the blocks that entries of a batch fill; the rows behind them wait for the next batch. */
-  #pack(buffer: Buffer, rowCount: number): PackedDocuments[] {
-    const { firstSequence, writtenAt } = this.#stamp;
-    const blocks: PackedDocuments[] = [];
-    for (let row = 0, offset = 0; row < rowCount; row++) {
-      const length = documentEntryLength(buffer, offset);
-      const full = this.#packer.makeRoom(length);
-      if (full !== null) blocks.push(copied(full));
-      this.#packer.add(firstSequence + this.#nextRow++, writtenAt, buffer, offset, length);
-      offset += length;
-    }
-    return blocks;
-  }
-
   async #endRange(): Promise<void> {
-    const last = this.#packer.end();
-    if (last !== null) await this.#sendRows(Buffer.alloc(0), 0, [copied(last)]);
+    const last = this.#packer.end(() => this.batchBuffer());
+    if (last !== null) await this.#sendRows(Buffer.alloc(0), 0, last);
   }
 
-  #sendRows(bytes: Buffer<ArrayBuffer>, rowCount: number, blocks: readonly PackedDocuments[]): Promise<void> {
-    const moved = [bytes, ...blocks.map((block) => block.bytes)].map(({ buffer }) => buffer as ArrayBuffer);
-    return this.#send({ kind: 'rows', bytes, rowCount, blocks }, moved);
+  #sendRows(bytes: Buffer<ArrayBuffer>, rowCount: number, { blocks, memory }: PackedBlocks): Promise<void> {
+    return this.#send({ kind: 'rows', bytes, rowCount, blocks, memory }, [bytes.buffer, memory]);
   }
 
   async #send(message: ReaderMessage, moved: readonly ArrayBuffer[]): Promise<void> {
@@ -161,13 +135,6 @@ export class PartsSender implements RowSink {
       this.#wake = resolve;
     });
   }
-}
-
-/** A block with bytes of its own, which can be moved. */
-function copied(block: PackedDocuments): PackedDocuments {
-  const bytes = Buffer.allocUnsafeSlow(block.bytes.length);
-  bytes.set(block.bytes);
-  return { ...block, bytes };
 }
 
 function failureOf(error: unknown): ReaderMessage {
@@ -224,7 +191,7 @@ export class PartsReceiver {
       const part = reader === null ? null : this.#take(reader);
       if (reader !== null && part !== null) {
         yield part;
-        giveBack(reader, part.kind === 'rows' ? part.bytes.buffer : null);
+        giveBack(reader, part.kind === 'rows' ? [part.bytes.buffer, part.memory] : []);
       } else if (reader === null) {
         if (this.#isOver) return joinRows(this.#read);
         if (this.#current === null) this.#throwWhereStuck();
@@ -307,7 +274,7 @@ export class PartsReceiver {
       default:
         return unreachable(message);
     }
-    giveBack(reader, null);
+    giveBack(reader, []);
     return null;
   }
 
@@ -326,6 +293,6 @@ export class PartsReceiver {
 
 const endedEarly = 'a thread that reads the file has ended';
 
-function giveBack({ port }: Reader, buffer: ArrayBuffer | null): void {
-  port.postMessage({ buffer } satisfies PartTaken, buffer === null ? [] : [buffer]);
+function giveBack({ port }: Reader, buffers: ArrayBuffer[]): void {
+  port.postMessage({ buffers } satisfies PartTaken, buffers);
 }

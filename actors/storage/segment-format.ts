@@ -161,13 +161,28 @@ export function encodeBlock(
   return sealBlock(kind, { codec: codecs.none, bytes: raw, rawLength: raw.length }, place);
 }
 
-/** A whole block of bytes that were packed before, maybe by another thread. */
-export function sealBlock(
+/** A whole block of bytes that were packed before. */
+export function sealBlock(kind: number, packed: PackedBlock, place: SealedPlace): Buffer {
+  const block = Buffer.allocUnsafeSlow(blockHeaderBytes + packed.bytes.length);
+  block.set(packed.bytes, blockHeaderBytes);
+  writeHeader(block, kind, packed, place);
+  return block;
+}
+
+/** A whole block in the memory of its packed bytes, whose header is written to the `blockHeaderBytes` bytes in front of them. */
+export function sealInPlace(kind: number, packed: PackedBlock, place: SealedPlace): Buffer {
+  const { buffer, byteOffset, length } = packed.bytes;
+  const block = Buffer.from(buffer, byteOffset - blockHeaderBytes, blockHeaderBytes + length);
+  writeHeader(block, kind, packed, place);
+  return block;
+}
+
+function writeHeader(
+  block: Buffer,
   kind: number,
   { codec, bytes, rawLength }: PackedBlock,
   { owner, offset }: SealedPlace,
-): Buffer {
-  const block = Buffer.allocUnsafeSlow(blockHeaderBytes + bytes.length);
+): void {
   block.writeUInt32LE(blockMagic, 0);
   block.writeUInt32LE(bytes.length, 4);
   block.writeUInt32LE(rawLength, 8);
@@ -175,8 +190,6 @@ export function sealBlock(
   block.writeUInt8(kind, 13);
   block.writeUInt16LE(0, 14);
   block.writeBigUInt64LE(owner.checksum(bytes, offset), 16);
-  block.set(bytes, blockHeaderBytes);
-  return block;
 }
 
 /**

@@ -19,6 +19,7 @@ import {
   type SegmentSection,
   type SegmentToc,
   sealBlock,
+  sealInPlace,
   segmentFormatVersion,
 } from './segment-format.ts';
 
@@ -112,7 +113,7 @@ export class SegmentWriter {
   add(sequence: number, writtenAt: number, buffer: Buffer, offset: number): void | Promise<void> {
     const length = documentEntryLength(buffer, offset);
     const full = this.#packer.makeRoom(length);
-    const sent = full === null ? undefined : this.#storeBlock(full);
+    const sent = full === null ? undefined : this.#storeBlock(full, sealBlock);
     const written = this.#index(sequence, buffer, offset, sent);
     this.#packer.add(sequence, writtenAt, buffer, offset, length);
     return written;
@@ -123,10 +124,13 @@ export class SegmentWriter {
     return this.#index(sequence, buffer, offset, undefined);
   }
 
-  /** Stores a packed block of rows that were indexed; such blocks come in the order of their rows. */
+  /**
+   * Stores a packed block of rows that were indexed; such blocks come in the order of their rows. In front of its bytes there is room for
+   * a header, which is written to, and the sink is given that memory.
+   */
   addBlock(block: PackedDocuments): void | Promise<void> {
     assert(this.#section?.name === 'docs', () => 'documents come before other sections');
-    return this.#storeBlock(block);
+    return this.#storeBlock(block, sealInPlace);
   }
 
   /** Takes a row into everything but its block. `before`: what is being written. */
@@ -227,15 +231,15 @@ export class SegmentWriter {
   async #closeDocuments(): Promise<void> {
     if (this.#section?.name !== 'docs') return;
     const last = this.#packer.end();
-    if (last !== null) await this.#storeBlock(last);
+    if (last !== null) await this.#storeBlock(last, sealBlock);
     const stored = this.#blocks.rowCount;
     assert(stored === this.#rowCount, () => `blocks have ${stored} of ${this.#rowCount} rows`);
     this.endSection();
   }
 
-  #storeBlock(packed: PackedDocuments): void | Promise<void> {
+  #storeBlock(packed: PackedDocuments, seal: typeof sealBlock): void | Promise<void> {
     const { firstRow, rowCount, firstSequence, rawLength } = packed;
-    const block = sealBlock(blockKinds.documents, packed, { owner: this.#owner, offset: this.#offset });
+    const block = seal(blockKinds.documents, packed, { owner: this.#owner, offset: this.#offset });
     this.#blocks.add({ firstRow, rowCount, firstSequence, offset: this.#offset, length: block.length });
     this.#docsRawBytes += rawLength;
     if (this.#section !== null) this.#section.blockCount++;

@@ -1,0 +1,93 @@
+import { documentEntryLength } from '../storage/document-batch.ts';
+import { DocumentPacker, type PackedDocuments } from '../storage/document-packer.ts';
+import { blockHeaderBytes } from '../storage/segment-format.ts';
+
+/** What all rows of an import have in their blocks. */
+export interface RowStamp {
+  /** The sequence of the file's first row; each of the others has one more than the row before it. */
+  readonly firstSequence: number;
+  /** Microseconds since 1970. */
+  readonly writtenAt: number;
+}
+
+/** Packs entries of rows, which come in batches, into blocks of documents that a segment is made of. */
+export class RowPacker {
+  readonly #stamp: RowStamp;
+  readonly #packer = new DocumentPacker();
+  /** The row of the file that comes next. */
+  #nextRow = 0;
+
+  constructor(stamp: RowStamp) {
+    this.#stamp = stamp;
+  }
+
+  /** Says which row of the file comes next; the rows before it were ended. */
+  begin(row: number): void {
+    this.#nextRow = row;
+    this.#packer.begin(row);
+  }
+
+  /** Packs a batch: its rows that fill no block wait for the next batch. `memory`: for the blocks. */
+  pack(buffer: Buffer, rowCount: number, memory: ArrayBuffer): PackedBlocks {
+    const { firstSequence, writtenAt } = this.#stamp;
+    const blocks = new PackedBlocks(memory);
+    for (let row = 0, offset = 0; row < rowCount; row++) {
+      const length = documentEntryLength(buffer, offset);
+      const full = this.#packer.makeRoom(length);
+      if (full !== null) blocks.add(full);
+      this.#packer.add(firstSequence + this.#nextRow++, writtenAt, buffer, offset, length);
+      offset += length;
+    }
+    return blocks;
+  }
+
+  /** Packs the rows that wait, where there are any; `memory` answers some for their block. */
+  end(memory: () => ArrayBuffer): PackedBlocks | null {
+    const last = this.#packer.end();
+    if (last === null) return null;
+    const blocks = new PackedBlocks(memory());
+    blocks.add(last);
+    return blocks;
+  }
+}
+
+/** Blocks of documents, one behind the other in one memory, with room for its header in front of each. */
+export class PackedBlocks {
+  #memory: ArrayBuffer;
+  readonly #blocks: PackedDocuments[] = [];
+  #end = 0;
+
+  /** `memory`: with anything in it; it gives way to a larger one where the blocks need that. */
+  constructor(memory: ArrayBuffer) {
+    this.#memory = memory;
+  }
+
+  get memory(): ArrayBuffer {
+    return this.#memory;
+  }
+
+  /** The blocks so far, as views on the memory. */
+  get blocks(): readonly PackedDocuments[] {
+    return this.#blocks;
+  }
+
+  add(block: PackedDocuments): void {
+    const start = this.#end + blockHeaderBytes;
+    const end = start + block.bytes.length;
+    if (end > this.#memory.byteLength) this.#grow(end);
+    const bytes = new Uint8Array(this.#memory, start, block.bytes.length);
+    bytes.set(block.bytes);
+    this.#blocks.push({ ...block, bytes });
+    this.#end = end;
+  }
+
+  #grow(bytes: number): void {
+    const larger = new ArrayBuffer(Math.max(bytes, this.#memory.byteLength * 2));
+    new Uint8Array(larger).set(new Uint8Array(this.#memory, 0, this.#end));
+    for (const [index, block] of this.#blocks.entries()) {
+      const { byteOffset, length } = block.bytes;
+      this.#blocks[index] = { ...block, bytes: new Uint8Array(larger, byteOffset, length) };
+    }
+    this.#memory = larger;
+  }
+}
