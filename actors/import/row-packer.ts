@@ -1,4 +1,3 @@
-import { documentEntryLength } from '../storage/document-batch.ts';
 import { DocumentPacker, type PackedDocuments } from '../storage/document-packer.ts';
 import { blockHeaderBytes } from '../storage/segment-format.ts';
 
@@ -31,12 +30,14 @@ export class RowPacker {
   pack(buffer: Buffer, rowCount: number, memory: ArrayBuffer): PackedBlocks {
     const { firstSequence, writtenAt } = this.#stamp;
     const blocks = new PackedBlocks(memory);
-    for (let row = 0, offset = 0; row < rowCount; row++) {
-      const length = documentEntryLength(buffer, offset);
-      const full = this.#packer.makeRoom(length);
+    for (let left = rowCount, offset = 0; left > 0; ) {
+      const stamp = { firstSequence: firstSequence + this.#nextRow, writtenAt };
+      const added = this.#packer.addRows(stamp, buffer, offset, left);
+      this.#nextRow += added.rowCount;
+      left -= added.rowCount;
+      offset = added.end;
+      const full = left > 0 ? this.#packer.end() : null;
       if (full !== null) blocks.add(full);
-      this.#packer.add(firstSequence + this.#nextRow++, writtenAt, buffer, offset, length);
-      offset += length;
     }
     return blocks;
   }

@@ -48,12 +48,18 @@ export class ShaLanes {
   }
 }
 
-/** Writes a message of at most 55 bytes as a block, the only one of it, at a place of `blocks`. */
-export function writeBlock(blocks: Uint8Array, place: number, message: Uint8Array): void {
-  const { length } = message;
-  for (let at = 0; at < length; at++) blocks[place + at] = message[at] as number;
+/** Writes a message of at most 55 bytes, from `start` to `end` of `bytes`, as a block, the only one of it, at a place of `blocks`. Hot. */
+export function writeBlock(
+  blocks: Uint8Array,
+  place: number,
+  bytes: Uint8Array,
+  start = 0,
+  end = bytes.length,
+): void {
+  const length = end - start;
+  for (let at = 0; at < length; at++) blocks[place + at] = bytes[start + at] as number;
   blocks[place + length] = 0x80;
-  blocks.fill(0, place + length + 1, place + shaBlockBytes);
+  for (let at = length + 1; at < shaBlockBytes; at++) blocks[place + at] = 0;
   const bits = length * 8;
   blocks[place + shaBlockBytes - 2] = bits >>> 8;
   blocks[place + shaBlockBytes - 1] = bits & 0xff;

@@ -82,9 +82,9 @@ export class DocumentBlockBuilder {
     return this.#sequences[0] ?? 0;
   }
 
-  /** Raw bytes of the block with one more entry of `entryBytes`. */
-  rawBytesWith(entryBytes: number): number {
-    return documentBlockRawBytes(this.rowCount + 1, this.#entryBytes + entryBytes);
+  /** Raw bytes of the block with more entries, of `entryBytes` in all. */
+  rawBytesWith(entryBytes: number, rows = 1): number {
+    return documentBlockRawBytes(this.rowCount + rows, this.#entryBytes + entryBytes);
   }
 
   /** Copies the entry of `length` bytes at `offset` of `buffer`. */
@@ -95,6 +95,27 @@ export class DocumentBlockBuilder {
     this.#makeRoom(this.#front, length);
     buffer.copy(this.#memory.bytes, this.#front + this.#entryBytes, offset, offset + length);
     this.#entryBytes += length;
+  }
+
+  /**
+   * Copies `rowCount` entries that lie one behind the other, from `offset` to `end` of `buffer`, as rows of rising sequences. One copy
+   * of many is a fraction of many copies.
+   */
+  addRows(
+    { firstSequence, writtenAt }: { readonly firstSequence: number; readonly writtenAt: number },
+    buffer: Buffer,
+    { offset, end, rowCount }: { readonly offset: number; readonly end: number; readonly rowCount: number },
+  ): void {
+    const base = this.#entryBytes - offset;
+    for (let row = 0, at = offset; row < rowCount; row++) {
+      this.#sequences.push(firstSequence + row);
+      this.#writtenAt.push(writtenAt);
+      this.#starts.push(base + at);
+      at += documentEntryLength(buffer, at);
+    }
+    this.#makeRoom(this.#front, end - offset);
+    buffer.copy(this.#memory.bytes, this.#front + this.#entryBytes, offset, end);
+    this.#entryBytes += end - offset;
   }
 
   /** The raw form, until the next row is added; the builder is empty afterwards. */

@@ -1,4 +1,5 @@
 import { limits } from '../../protocol/limits.ts';
+import { documentEntryLength } from './document-batch.ts';
 import { DocumentBlockBuilder } from './document-block.ts';
 import { type PackedBlock, packBlock } from './segment-format.ts';
 
@@ -27,8 +28,34 @@ export class DocumentPacker {
 
   /** Answers the block that ends before an entry of `length` bytes, null where it has room for it. The block's bytes stay until the next row. */
   makeRoom(length: number): PackedDocuments | null {
-    const isFull = this.#builder.rowCount > 0 && this.#builder.rawBytesWith(length) > this.#blockBytes;
-    return isFull ? this.end() : null;
+    return this.#hasRoom(length, 1) ? null : this.end();
+  }
+
+  /**
+   * Copies entries that lie one behind the other, from `offset` of `buffer` on, as the next rows: of `rowCount` those for which the block has
+   * room. Answers how many, and where the next one begins.
+   */
+  addRows(
+    stamp: { readonly firstSequence: number; readonly writtenAt: number },
+    buffer: Buffer,
+    offset: number,
+    rowCount: number,
+  ): { readonly rowCount: number; readonly end: number } {
+    let [rows, end] = [0, offset];
+    while (rows < rowCount) {
+      const next = end + documentEntryLength(buffer, end);
+      if (!this.#hasRoom(next - offset, rows + 1)) break;
+      end = next;
+      rows++;
+    }
+    this.#builder.addRows(stamp, buffer, { offset, end, rowCount: rows });
+    this.#nextRow += rows;
+    return { rowCount: rows, end };
+  }
+
+  /** Whether the block takes so many rows more, of `bytes` in all. A row that is alone in its block always has room. */
+  #hasRoom(bytes: number, rows: number): boolean {
+    return this.#builder.rowCount + rows === 1 || this.#builder.rawBytesWith(bytes, rows) <= this.#blockBytes;
   }
 
   /** Copies the entry of `length` bytes at `offset` of `buffer` as the next row; `makeRoom` was asked for it. Hot: once a row. */

@@ -29,14 +29,14 @@ export class IdDigests {
     this.#digest = digest;
   }
 
-  /** Hot: once a row. */
-  add(id: Uint8Array): void {
+  /** Takes the next row's id, from `start` to `end` of `bytes`. Hot: once a row. */
+  add(bytes: Uint8Array, start = 0, end = bytes.length): void {
     const at = this.#count++ * idDigestWords;
     if (at === this.#words.length) this.#grow();
-    if (this.#digest !== null) this.#digest(id, this.#words, at);
-    else if (id.length > shaMessageBytesMax) digestId(id, this.#words, at);
+    if (this.#digest !== null) this.#digest(bytes.subarray(start, end), this.#words, at);
+    else if (end - start > shaMessageBytesMax) digestId(bytes.subarray(start, end), this.#words, at);
     else {
-      writeBlock(this.#blocks, this.#waiting * shaBlockBytes, id);
+      writeBlock(this.#blocks, this.#waiting * shaBlockBytes, bytes, start, end);
       this.#places[this.#waiting++] = at;
       if (this.#waiting === shaLanes) this.#digestWaiting();
     }

@@ -1,7 +1,7 @@
 import { assert } from '../../src/base/assert.ts';
 import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
 import type { ByteSink } from '../../src/object-store/put-once.ts';
-import { documentEntryLength, documentIdBytes } from './document-batch.ts';
+import { documentEntryLength, documentHeadBytes, documentTextStart } from './document-batch.ts';
 import { DocumentPacker, type PackedDocuments } from './document-packer.ts';
 import { groupByHash, orderByHash } from './hash-order.ts';
 import { type IdDigestFunction, idDigestWords } from './id-digest.ts';
@@ -143,7 +143,7 @@ export class SegmentWriter {
     assert(this.#section?.name === 'docs', () => 'rows come before other sections');
     assert(sequence > this.#maxSequence, () => `sequence ${sequence} after ${this.#maxSequence}`);
     assert(this.#rowCount < rowsMax, () => 'too many rows for one segment');
-    this.#ids.add(documentIdBytes(buffer, offset));
+    this.#ids.add(buffer, offset + documentHeadBytes, documentTextStart(buffer, offset));
     if (this.#rowCount === 0) this.#minSequence = sequence;
     this.#maxSequence = sequence;
     this.#rowCount++;
