@@ -3,7 +3,7 @@
  * metas (corpus/service-lines.ts), through HTTP: the first time, then the median of warm ones. Once with everything in segments, once with a full
  * memtable on top. Beside ripgrep, which counts the phrase in the same lines by two threads, and DuckDB, which has the metas, with one thread.
  * Every answer is compared with a count of the lines. Ends with 1 where a bar is missed or an answer is wrong; the bars are for 4,000,000
- * lines and hold for fewer.
+ * lines and hold for fewer. They are of a machine where those two take the times of `barMachine`: it is told how fast they are here.
  *
  *   --documents=1000000   --memory=50000   --runs=15   --cpu-prof=FOLDER
  */
@@ -31,6 +31,9 @@ const seed = 20_261_123;
 const namespace = 'lines';
 const pageHits = 20;
 const batch = 1_000;
+
+/** Milliseconds for 4,000,000 lines: ripgrep's count of the phrase, and DuckDB's of a host. */
+const barMachine = { lines: 4_000_000, ripgrep: 645, duckDb: 31 };
 
 const hosts = hostsOf(documents);
 const host = `h${hosts >> 1}`;
@@ -144,6 +147,19 @@ async function peersTimes(files: LineFiles): Promise<ReadonlyMap<string, Times>>
     times.set(phrase, { first: timesMs[0] as number, warm: median(timesMs.slice(1)) });
   }
   return times;
+}
+
+/** How long the other programs take here, as parts of what they take on the machine that the bars are from. */
+function besideBarMachine(peers: ReadonlyMap<string, Times>): string {
+  const part = (name: string, ms: number, lines: number) => {
+    const times = peers.get(name);
+    return times === undefined
+      ? 'unknown'
+      : `${((times.warm / lines) * (barMachine.lines / ms)).toFixed(2)} ×`;
+  };
+  const ripgrep = part(phrase, barMachine.ripgrep, documents - inMemory);
+  const duckDb = part('host = one', barMachine.duckDb, documents - inMemory);
+  return `beside the machine of the bars, ripgrep takes ${ripgrep} and DuckDB ${duckDb} as long here`;
 }
 
 class Asking {
@@ -269,7 +285,9 @@ await judged(async ({ say, tell }) => {
   };
   try {
     await importAll(server, files);
-    say(`${thousands(documents)} lines; ${thousands(stored)} of them in segments:\n`);
+    say(
+      `${thousands(documents)} lines; ${thousands(stored)} of them in segments; ${besideBarMachine(peers)}:\n`,
+    );
     // The lines are made in one order: the stored ones are the first of all.
     await askAll(stored);
     await writeNewest(server);
