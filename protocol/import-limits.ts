@@ -36,7 +36,7 @@ export const importLimits = {
   parquetFooterBytesMax: 4 * MiB,
   parquetPageBytesMax: 64 * MiB,
   parquetRawBytesMax: 8_000_000_000,
-  /** Files that are imported at once: each takes two threads and, with a third that helps one of them, some 350 MB; an owner has one of them. */
+  /** Files that are imported at once: each takes two threads and, with a third that helps one of them, some 400 MB; an owner has one of them. */
   importsRunningMax: 2,
   /** Bytes of a file from which on a second thread helps to read it: shorter ones are read before that thread has begun. */
   importHelpedBytesMin: 8 * MiB,

@@ -308,7 +308,7 @@ export const limits = {
   documentBlockBytes: 128 * KiB,
   /** Compaction makes no larger segment: a merge must fit a compute thread's time and the disk's cache. */
   segmentBytesMax: 2_000 * MiB,
-  /** Compaction makes no segment of more rows: building one takes about 25 bytes of memory a row, 200 MB then. */
+  /** Compaction makes no segment of more rows: building one takes about 28 bytes of memory a row, 224 MB then. */
   segmentRowsMax: 8_000_000,
   /**
    * Numbers of a segment's vectors, and vectors, from which a graph pays: to look at all of them takes 1 ms then, and the graph a

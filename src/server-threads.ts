@@ -219,7 +219,7 @@ export function computeLanes(
   };
 }
 
-/** Has the threads ready that import a file, while it is still on its way: to start them takes longer than to import a small one. */
+/** Has the threads ready that import a file, while it is still on its way: to start them takes as long as to read some megabytes. */
 export function prepareImport(
   lanes: Pick<Lanes, 'import' | 'importHelp' | 'importBuild'>,
   share: Share,

@@ -18,7 +18,7 @@ import type { BuildImportTask, BuiltImport, GraphComponents } from './lanes.ts';
 /**
  * Entries, packed blocks of them, and columns of an imported file → one segment, in the store under a name that nobody knows yet. It is a file of this disk
  * first, and stored behind its writing, so that an upload can be tried again. An imported file that turns out to be wrong ends the upload before its
- * end, which leaves nothing in the store. Null: kinds of columns have to be inferred from all rows, and nothing is stored.
+ * end, so there is no object of it. Null: kinds of columns have to be inferred from all rows, and nothing is stored.
  */
 export async function buildImport(
   { store, clock, scratchFolder }: GraphComponents,
@@ -30,26 +30,37 @@ export async function buildImport(
   const receiver = new PartsReceiver(task.parts);
   const path = join(scratchFolder, `segment-${randomHex(systemRandom, 8)}`);
   let file: FileHandle | null = null;
+  let uploading: Promise<Failure | null> = Promise.resolve(null);
   try {
     await mkdir(scratchFolder, { recursive: true });
-    const opened = await open(path, 'wx+');
-    file = opened;
-    const segment = new Segment(opened, task);
-    const uploading = streamOnce(store, clock, task.key, (sink) => segment.copyTo(sink));
-    const [built, uploaded] = await Promise.allSettled([segment.make(receiver), uploading]);
-    // What is wrong with the file ends the upload, too.
-    if (built.status === 'rejected') throw built.reason;
-    if (uploaded.status === 'rejected') throw uploaded.reason;
-    return built.value;
+    file = await open(path, 'wx+');
+    const segment = new Segment(file, task);
+    const upload = () => streamOnce(store, clock, task.key, (sink) => segment.copyTo(sink));
+    uploading = upload().then(
+      () => null,
+      (reason: unknown) => ({ reason }),
+    );
+    const built = await segment.make(receiver);
+    // A store that was in trouble while rows came may be well again now that all are there.
+    if ((await uploading) !== null) await upload();
+    return built;
   } catch (error) {
     if (error instanceof OfAnotherKind) return null;
     throw error;
   } finally {
     // Whoever reads the file hears of it.
     for (const port of task.parts) port.close();
-    await file?.close();
-    await rm(path, { force: true });
+    // An upload that is given up ends when the store has answered: nobody waits for that.
+    const cleaning = uploading.then(async () => {
+      await file?.close();
+      await rm(path, { force: true });
+    });
+    cleaning.catch(() => {});
   }
+}
+
+interface Failure {
+  readonly reason: unknown;
 }
 
 type ImportedBatch = Extract<ImportPart, { kind: 'rows' }>;

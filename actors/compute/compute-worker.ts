@@ -127,7 +127,7 @@ async function run(task: ComputeTask): Promise<unknown> {
     }
     case 'prepare': {
       if (task.next === 'read-import') await import('./read-import.ts');
-      else await import('./build-import.ts');
+      else await Promise.all([import('./build-import.ts'), objectStore()]);
       return null;
     }
     default:

@@ -1,6 +1,6 @@
 /**
  * From the threads that read a file to the one that makes its segment: entries, blocks and columns, which are moved, not copied. Each reader is a
- * few parts ahead at most: each part that was taken is a credit for another, and the memory of its entries comes back.
+ * few parts ahead at most: each part that was taken is a credit for another, and the memory of its entries and blocks comes back.
  */
 import type { MessagePort } from 'node:worker_threads';
 import { ApiError } from '../../protocol/errors.ts';
@@ -11,10 +11,10 @@ import type { PackedDocuments } from '../storage/document-packer.ts';
 import type { FileRange } from './file-ranges.ts';
 import { OfAnotherKind } from './import-error.ts';
 import { type ImportedRows, joinRows, type ReadRows } from './import-rows.ts';
-import { type PackedBlocks, RowPacker, type RowStamp } from './row-packer.ts';
+import { blocksBytes, type PackedBlocks, RowPacker, type RowStamp } from './row-packer.ts';
 import { batchBytes, type ColumnsChunk, type RowSink, type RowsBatch } from './row-sink.ts';
 
-/** Entries of rows, one after the other, or the columns of rows. */
+/** Entries of rows, one after the other, with blocks of documents, or the columns of rows. */
 export type ImportPart =
   | {
       readonly kind: 'rows';
@@ -22,6 +22,7 @@ export type ImportPart =
       readonly rowCount: number;
       /** Blocks of the rows so far, each of which comes once, all in one memory; a range ends with all of its rows in blocks. */
       readonly blocks: readonly PackedDocuments[];
+      /** The memory of the blocks. */
       readonly memory: ArrayBuffer;
     }
   | ({ readonly kind: 'chunk' } & ColumnsChunk);
@@ -41,14 +42,16 @@ interface PartTaken {
   readonly buffers: readonly ArrayBuffer[];
 }
 
-/** 2 MB of entries each, with as many in blocks as packing leaves of them, and a chunk's columns now and then. */
+/** Each has 2 MB of entries and as much memory for blocks, now and then a chunk's columns. */
 const partsAheadMax = 8;
 
 /** The reader's end of a port: sends entries, blocks and columns of the rows that it reads. */
 export class PartsSender implements RowSink {
   readonly #port: MessagePort;
   readonly #packer: RowPacker;
+  /** Memory that came back, for batches and for blocks. */
   readonly #spare: ArrayBuffer[] = [];
+  readonly #spareForBlocks: ArrayBuffer[] = [];
   #ahead = 0;
   #wake = () => {};
   #hasBegun = false;
@@ -58,7 +61,10 @@ export class PartsSender implements RowSink {
     this.#port = port;
     this.#packer = new RowPacker(stamp);
     port.on('message', ({ buffers }: PartTaken) => {
-      for (const buffer of buffers) if (buffer.byteLength === batchBytes) this.#spare.push(buffer);
+      for (const buffer of buffers) {
+        if (buffer.byteLength === batchBytes) this.#spare.push(buffer);
+        else if (buffer.byteLength === blocksBytes) this.#spareForBlocks.push(buffer);
+      }
       this.#ahead--;
       this.#wake();
     });
@@ -86,7 +92,7 @@ export class PartsSender implements RowSink {
   }
 
   async rows({ buffer, rowCount }: RowsBatch): Promise<void> {
-    await this.#sendRows(buffer, rowCount, this.#packer.pack(buffer, rowCount, this.batchBuffer()));
+    await this.#sendRows(buffer, rowCount, this.#packer.pack(buffer, rowCount, this.#blocksBuffer()));
   }
 
   async chunk(chunk: ColumnsChunk): Promise<void> {
@@ -114,8 +120,12 @@ export class PartsSender implements RowSink {
     while (this.#ahead > 0 && !this.#isOver) await this.#change();
   }
 
+  #blocksBuffer(): ArrayBuffer {
+    return this.#spareForBlocks.pop() ?? new ArrayBuffer(blocksBytes);
+  }
+
   async #endRange(): Promise<void> {
-    const last = this.#packer.end(() => this.batchBuffer());
+    const last = this.#packer.end(() => this.#blocksBuffer());
     if (last !== null) await this.#sendRows(Buffer.alloc(0), 0, last);
   }
 

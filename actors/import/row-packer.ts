@@ -1,5 +1,7 @@
+import { limits } from '../../protocol/limits.ts';
 import { DocumentPacker, type PackedDocuments } from '../storage/document-packer.ts';
 import { blockHeaderBytes } from '../storage/segment-format.ts';
+import { batchBytes } from './row-sink.ts';
 
 /** What all rows of an import have in their blocks. */
 export interface RowStamp {
@@ -8,6 +10,9 @@ export interface RowStamp {
   /** Microseconds since 1970. */
   readonly writtenAt: number;
 }
+
+/** Memory for the blocks of a batch: they may be as large as it and the rows that waited before it, and each has a header. */
+export const blocksBytes = batchBytes + 2 * limits.documentBlockBytes;
 
 /** Packs entries of rows, which come in batches, into blocks of documents that a segment is made of. */
 export class RowPacker {

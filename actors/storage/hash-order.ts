@@ -12,7 +12,7 @@ const wordBits = 32;
 const bucketBitsMax = 24;
 /** Longer buckets are not sorted by insertion. */
 const insertedMax = 16;
-/** Rows of a group on average, at most: a group with 16 bytes of digest and 12 of numbers a row fits the cache of a core. */
+/** Rows that groups have on average where there may be enough groups: with 16 bytes of digest and 12 of numbers a row, one fits a core's cache. */
 const groupRows = 4_096;
 /** More groups are more places to write to than a core has at hand. */
 const groupBitsMax = 10;

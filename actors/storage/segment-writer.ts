@@ -126,7 +126,7 @@ export class SegmentWriter {
 
   /**
    * Stores a packed block of rows that were indexed; such blocks come in the order of their rows. In front of its bytes there is room for
-   * a header, which is written to, and the sink is given that memory.
+   * a header, which is written to. The sink is given that memory until it has taken it, and not to keep.
    */
   addBlock(block: PackedDocuments): void | Promise<void> {
     assert(this.#section?.name === 'docs', () => 'documents come before other sections');

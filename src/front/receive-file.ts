@@ -42,7 +42,7 @@ export interface FileReceiverOptions {
   readonly storedBytes: (tenantId: number) => Promise<number>;
   /** Holds up who sends more than its part. */
   readonly intake: Pick<IntakeShares, 'came'>;
-  /** Hears that a file begins to come that is worth getting ready for. */
+  /** Hears once of a file that comes and has `importHelpedBytesMin` or more: it is worth getting ready for. */
   readonly fileComes?: (share: Share) => void;
 }
 
@@ -90,7 +90,6 @@ export class FileReceiver {
         Math.min(declared, limits.importBodyBytesMax),
       );
       holds.push(room);
-      if (declared >= limits.importHelpedBytesMin) this.#options.fileComes?.(share);
       const bytes = await this.#receive(source, path, { room, bytesMax, whose });
       // From here on it is the server's pace.
       for (const hold of holds) hold.settle();
@@ -139,8 +138,16 @@ export class FileReceiver {
       return open(path, 'wx');
     });
     let received = 0;
+    let isExpected = false;
+    const expect = (bytes: number) => {
+      if (isExpected || bytes < limits.importHelpedBytesMin) return;
+      isExpected = true;
+      this.#options.fileComes?.(share);
+    };
+    if (source.declaredBytes !== CHUNKED_BODY) expect(source.declaredBytes);
     const keep: TakeChunk = (chunk) => {
       received += chunk.byteLength;
+      expect(received);
       if (received > bytesMax)
         return Promise.reject(quotaFull(`the file can't fit into what is left of the storage quota`));
       const missing = received - room.amount;

@@ -11,7 +11,7 @@ import { importRequest } from '../../actors/import/import-request.ts';
 import type { ImportRequest } from '../../actors/import/import-rows.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
-import { systemClock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 
 export type Help = ImportThreads['help'];
@@ -23,9 +23,21 @@ export interface ImportedSegment {
   readonly readings: number;
 }
 
-export type HowToImport = Pick<ImportRequest, 'rangeRows' | 'rowByRow'> & { readonly help?: Help };
+export type HowToImport = Pick<ImportRequest, 'rangeRows' | 'rowByRow'> & {
+  readonly help?: Help;
+  /** Where the segment goes; default: a store of its own. */
+  readonly store?: MemoryObjectStore;
+};
 
 const key = 'ns/ab/n/segment/imported';
+
+/** Between two tries of an upload nobody waits. */
+const clock: Clock = {
+  ...systemClock,
+  now: () => systemClock.now(),
+  monotonic: () => systemClock.monotonic(),
+  sleep: () => Promise.resolve(),
+};
 
 /** A folder of files that are imported. Nothing in one thread keeps a test waiting: this does until it is closed. */
 export class ImportFolder {
@@ -44,8 +56,11 @@ export class ImportFolder {
   }
 
   /** Imports a file by one reader, and `help` where it is given. */
-  async import(path: string, query: string, { help, ...how }: HowToImport = {}): Promise<ImportedSegment> {
-    const store = new MemoryObjectStore(systemClock);
+  async import(
+    path: string,
+    query: string,
+    { help, store = new MemoryObjectStore(systemClock), ...how }: HowToImport = {},
+  ): Promise<ImportedSegment> {
     let readings = 0;
     const threads: ImportThreads = {
       read: (task) => {
@@ -53,7 +68,7 @@ export class ImportFolder {
         return readImport({ ...task, ...how });
       },
       help: (task, moved) => (help ?? never)({ ...task, ...how }, moved),
-      build: (task) => buildImport({ store, clock: systemClock, scratchFolder: this.path }, task),
+      build: (task) => buildImport({ store, clock, scratchFolder: this.path }, task),
     };
     assert.ok(statSync(path).size < limits.importHelpedBytesMin, 'the file itself is small');
     const bytes = help === undefined ? 0 : limits.importHelpedBytesMin;

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { ReadImportTask } from '../../../actors/compute/lanes.ts';
 import { readImport } from '../../../actors/compute/read-import.ts';
 import { FileRanges } from '../../../actors/import/file-ranges.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { StoreError } from '../../../src/object-store/object-store.ts';
+import { putTriesMax } from '../../../src/object-store/put-once.ts';
 import { Oracle } from '../../support/duckdb.ts';
+import { eventually } from '../../support/eventually.ts';
 import { type Help, ImportFolder, never } from '../../support/imported-segments.ts';
 import { seededRandom } from '../../support/segments.ts';
 
@@ -190,4 +196,61 @@ test('a reader that ends in the middle of a range ends the import; one that neve
 
   for (const help of [never, leaves, fails])
     assert.equal((await folder.import(path, 'format=csv', { rangeRows, help })).built.rowCount, 100);
+});
+
+/** Some megabytes of lines, whose upload begins while they are read. */
+const longLines = (rows: number) =>
+  Array.from({ length: rows }, (_, at) => `${at},${createHash('sha512').update(String(at)).digest('hex')}`);
+
+/** A store that lets uploads wait, or fail. */
+class WaitingStore extends MemoryObjectStore {
+  begun = 0;
+  ended = 0;
+  /** Holds uploads up until a test lets them go. */
+  go: Promise<void> = Promise.resolve();
+  /** So many more uploads fail. */
+  failures = 0;
+
+  override async putStream(...[key, chunks]: Parameters<MemoryObjectStore['putStream']>) {
+    this.begun++;
+    await this.go;
+    try {
+      if (this.failures-- > 0) throw new StoreError('stream', key, 'not-applied', 'failed');
+      return await super.putStream(key, chunks);
+    } finally {
+      this.ended++;
+    }
+  }
+}
+
+test('a wrong row is told at once, though the store does not answer, and nothing of the file stays', async () => {
+  const path = folder.fileOf('late.csv', `number,note\n${longLines(20_000).join('\n')}\n1,2,3\n`);
+  const store = new WaitingStore();
+  let go = () => {};
+  store.go = new Promise((resolve) => {
+    go = resolve;
+  });
+
+  assert.match(await folder.refusal(path, 'format=csv', { store }), /row 20001: it has 3 fields/u);
+  assert.deepEqual([store.begun, store.ended], [1, 0]);
+  go();
+  await eventually(
+    () => store.ended === 1 && readdirSync(folder.path).every((name) => !name.startsWith('segment')),
+    'the upload has ended and its file is gone',
+  );
+  assert.deepEqual((await store.list('', { limit: 10 })).objects, []);
+});
+
+test('a store that was in trouble until all rows were there has the segment in the end', async () => {
+  const path = folder.fileOf('trouble.csv', `number,note\n${longLines(2_000).join('\n')}\n`);
+  const [troubled, well] = [new WaitingStore(), new WaitingStore()];
+  troubled.failures = putTriesMax;
+
+  const whole = await folder.import(path, 'format=csv', { store: troubled });
+  const wanted = await folder.import(path, 'format=csv', { store: well });
+
+  assert.deepEqual([troubled.begun, well.begun], [putTriesMax + 1, 1]);
+  assert.ok(whole.segment.length > 0 && whole.segment.equals(wanted.segment));
+  troubled.failures = 2 * putTriesMax;
+  await assert.rejects(folder.import(path, 'format=csv', { store: troubled }), StoreError);
 });

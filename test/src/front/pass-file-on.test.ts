@@ -14,6 +14,7 @@ import { CHUNKED_BODY } from '../../../src/front/http-guards.ts';
 import type { TakeChunk } from '../../../src/front/http-types.ts';
 import { type PassingOn, passFileOn } from '../../../src/front/pass-file-on.ts';
 import { FileReceiver } from '../../../src/front/receive-file.ts';
+import { eventually } from '../../support/eventually.ts';
 import { MemoryTransport } from '../../support/peer-links.ts';
 import {
   callOf,
@@ -34,12 +35,14 @@ async function start({ storedBytes = 0 } = {}) {
   const [a, b] = servers;
   if (a === undefined || b === undefined) return assert.fail();
   const folder = temporaryFolder();
+  const sharesHeard: number[] = [];
   const files = new FileReceiver({
     folder,
     random: systemRandom,
     clock: systemClock,
     storedBytes: async () => storedBytes,
     intake: { came: () => undefined },
+    fileComes: ({ owner }) => sharesHeard.push(owner),
   });
   b.receiveFile = fileOfPeer(files, systemClock);
   const received: Buffer[] = [];
@@ -52,7 +55,7 @@ async function start({ storedBytes = 0 } = {}) {
   const close = () => {
     for (const server of servers) server.close();
   };
-  return { transport, a, b, folder, received, close };
+  return { transport, a, b, folder, received, sharesHeard, close };
 }
 
 /** A client that sends its file as fast as it is taken. */
@@ -106,6 +109,31 @@ test('a file comes whole to the disk of the server that owns the namespace, and 
   assert.deepEqual(readdirSync(folder), []);
   assert.equal(b.got[0]?.caller.owner, 42);
   assert.deepEqual([a.router.isElsewhere({ tenantId: 7, namespace: name }), a.got.length], [true, 0]);
+  close();
+});
+
+test('who imports hears of a file of 8 MB and more once, as soon as that is known', async () => {
+  const { a, sharesHeard, close } = await start();
+  const large = Buffer.alloc(limits.importHelpedBytesMin);
+  const cases = [
+    { body: large, declares: true, heardAt: 50_000 },
+    { body: large, declares: false, heardAt: large.length },
+    { body: large.subarray(1), declares: true, heardAt: null },
+    { body: large.subarray(1), declares: false, heardAt: null },
+  ];
+  for (const { body, declares, heardAt } of cases) {
+    sharesHeard.length = 0;
+    const client = new Client(body, declares);
+    client.before = async (sent) => {
+      // The other server has what was sent before.
+      if (sent === heardAt) await eventually(() => sharesHeard.length === 1, 'the file was heard of');
+      else if (!declares || heardAt === null) assert.deepEqual(sharesHeard, []);
+    };
+
+    await passFileOn(client, sendFrom(a));
+
+    assert.deepEqual(sharesHeard, heardAt === null ? [] : [42]);
+  }
   close();
 });
 
