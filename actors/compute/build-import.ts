@@ -28,6 +28,7 @@ export async function buildImport(
   compressFast();
   // Who listens late does not hear that a reader has closed.
   const receiver = new PartsReceiver(task.parts);
+  for (const port of task.parts.slice(1)) port.postMessage('begun');
   const path = join(scratchFolder, `segment-${randomHex(systemRandom, 8)}`);
   let file: FileHandle | null = null;
   let uploading: Promise<Failure | null> = Promise.resolve(null);

@@ -43,11 +43,15 @@ async function readAndBuild(
   await Promise.race([hasBegun, reading]);
   const ports: [MessagePort, ...MessagePort[]] = [parts.port2];
   // Vectors are as long as the first of the file, which one reader knows; and each would look at all values.
-  if (bytes >= limits.importHelpedBytesMin && file.vector === null && !looksAtAll) {
-    const { port1, port2 } = new MessageChannel();
-    ports.push(port2);
-    // What it can't do is told to who builds, and what it doesn't is done by the first reader.
-    threads.help({ ...task, parts: port1, begun: null }, [port1]).catch(() => {});
+  const mayBeHelped = bytes >= limits.importHelpedBytesMin && file.vector === null && !looksAtAll;
+  const helped = mayBeHelped ? new MessageChannel() : null;
+  if (helped !== null) {
+    ports.push(helped.port2);
+    // Who helps may have ended before who builds begins, and a port whose other end is closed can't be moved.
+    once(helped.port1, 'message')
+      .then(() => threads.help({ ...task, parts: helped.port1, begun: null }, [helped.port1]))
+      // What it can't do is told to who builds, and what it doesn't is done by the first reader.
+      .catch(() => {});
   }
   const building = {
     task: 'build-import',
@@ -56,6 +60,11 @@ async function readAndBuild(
     looksAtAll,
     parts: ports,
   } as const;
-  const [built] = await Promise.all([threads.build(building, ports), reading]);
-  return built;
+  try {
+    const [built] = await Promise.all([threads.build(building, ports), reading]);
+    return built;
+  } finally {
+    // Where nobody has begun to build, nobody has helped.
+    helped?.port1.close();
+  }
 }

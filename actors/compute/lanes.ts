@@ -114,7 +114,7 @@ export interface BuildImportTask extends Pick<RowStamp, 'firstSequence'> {
   readonly key: string;
   /** Whether the readers infer kinds of columns from all rows: this is the import's second try. */
   readonly looksAtAll: boolean;
-  /** Ports of the first reader, and of those that may help it. */
+  /** Ports of the first reader, and of those that may help it, who are told on theirs that the building has begun. */
   readonly parts: readonly [MessagePort, ...MessagePort[]];
 }
 

@@ -28,7 +28,7 @@ describe('calls that nothing can interrupt', { concurrency: 1 }, () => {
       TIDEBASE_COMMIT_MS: '20',
       TIDEBASE_ACTOR_THREADS: '1',
       // Most of what is asked here takes all the time that it may.
-      TIDEBASE_PLANS_FILE: plansFile(folder, 'built-in', { sql_seconds: 3 }),
+      TIDEBASE_PLANS_FILE: plansFile(folder, 'built-in', { sql_seconds: 5 }),
     };
     server = await startServer({ folder, plans: 'built-in', env });
     anyone = new ApiClient(server.url);
@@ -46,6 +46,7 @@ describe('calls that nothing can interrupt', { concurrency: 1 }, () => {
       meta: { s: letters(16_000) },
     }));
     await attacker.put('hard', docs);
+    await attacker.put('some', docs.slice(0, 40));
     await attacker.put('like', [{ id: 'l', text: '-', meta: { s: 'a'.repeat(16_000) } }]);
     await attacker.put('large', [
       { id: 'x', text: `${letters(1_500_000)}${ends}` },
@@ -154,7 +155,7 @@ describe('calls that nothing can interrupt', { concurrency: 1 }, () => {
   it('LIKE takes a time that the text bounds, whatever the pattern', async () => {
     const patterns = [`%_${'a'.repeat(500)}b%`, `%${'_a'.repeat(498)}c%`, `%${'a'.repeat(900)}c%`];
     const became = await beside(
-      ['hard', 'like'].map((namespace) =>
+      ['some', 'like'].map((namespace) =>
         inTurn(
           patterns.map(
             (pattern) => () => sql(namespace, `SELECT COUNT(*) FROM docs WHERE s LIKE '${pattern}'`),

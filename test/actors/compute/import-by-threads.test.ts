@@ -3,9 +3,16 @@ import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import { buildImport } from '../../../actors/compute/build-import.ts';
+import { type ImportThreads, importByThreads } from '../../../actors/compute/import-by-threads.ts';
 import type { ReadImportTask } from '../../../actors/compute/lanes.ts';
 import { readImport } from '../../../actors/compute/read-import.ts';
 import { FileRanges } from '../../../actors/import/file-ranges.ts';
+import { importRequest } from '../../../actors/import/import-request.ts';
+import { limits } from '../../../protocol/limits.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { StoreError } from '../../../src/object-store/object-store.ts';
 import { putTriesMax } from '../../../src/object-store/put-once.ts';
@@ -57,7 +64,7 @@ class CountedHelp {
       if (message.kind === 'range') this.ranges++;
       post(message, moved);
     };
-    if (this.#random() < 0.5) await new Promise((resolve) => setTimeout(resolve, this.#random() * 4));
+    if (this.#random() < 0.5) await setTimeout(this.#random() * 4);
     await readImport(task);
   };
 }
@@ -253,4 +260,40 @@ test('a store that was in trouble until all rows were there has the segment in t
   assert.ok(whole.segment.length > 0 && whole.segment.equals(wanted.segment));
   troubled.failures = 2 * putTriesMax;
   await assert.rejects(folder.import(path, 'format=csv', { store: troubled }), StoreError);
+});
+
+/** A task as another thread gets it: its ports are moved, which fails where one is closed. */
+function arrived<T extends object>(task: T, ports: readonly MessagePort[]): T {
+  const { port1, port2 } = new MessageChannel();
+  port1.postMessage(task, [...ports]);
+  const { message } = receiveMessageOnPort(port2) as { message: T };
+  port1.close();
+  return message;
+}
+
+test('who builds may begin long after who would help has found nothing to do', async () => {
+  const path = folder.fileOf('short.csv', `number,note\n${longLines(50).join('\n')}\n`);
+  const store = new MemoryObjectStore(systemClock);
+  let helps = 0;
+  const threads: ImportThreads = {
+    read: (task, ports) => readImport(arrived(task, ports)),
+    help: (task, ports) => {
+      helps++;
+      return readImport(arrived(task, ports));
+    },
+    build: async (task, ports) => {
+      await setTimeout(100);
+      const components = { store, clock: systemClock, scratchFolder: folder.path };
+      return buildImport(components, arrived(task, ports));
+    },
+  };
+  const given = { path, bytes: limits.importHelpedBytesMin, dims: null, firstSequence: 5, writtenAt: 1e15 };
+  const asked = { ...importRequest('format=csv'), ...given, key: 'ns/ab/n/segment/late' };
+
+  const built = await importByThreads(threads, asked);
+
+  assert.deepEqual([built.rowCount, helps], [50, 1]);
+  const refuses = { ...threads, build: () => Promise.reject(new Error('no thread is free')) };
+  await assert.rejects(importByThreads(refuses, asked), /no thread is free/u);
+  assert.equal(helps, 1);
 });
