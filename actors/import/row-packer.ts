@@ -18,8 +18,6 @@ export const blocksBytes = batchBytes + 2 * limits.documentBlockBytes;
 export class RowPacker {
   readonly #stamp: RowStamp;
   readonly #packer = new DocumentPacker();
-  /** The row of the file that comes next. */
-  #nextRow = 0;
 
   constructor(stamp: RowStamp) {
     this.#stamp = stamp;
@@ -27,7 +25,6 @@ export class RowPacker {
 
   /** Says which row of the file comes next; the rows before it were ended. */
   begin(row: number): void {
-    this.#nextRow = row;
     this.#packer.begin(row);
   }
 
@@ -36,9 +33,8 @@ export class RowPacker {
     const { firstSequence, writtenAt } = this.#stamp;
     const blocks = new PackedBlocks(memory);
     for (let left = rowCount, offset = 0; left > 0; ) {
-      const stamp = { firstSequence: firstSequence + this.#nextRow, writtenAt };
+      const stamp = { firstSequence: firstSequence + this.#packer.nextRow, writtenAt };
       const added = this.#packer.addRows(stamp, buffer, offset, left);
-      this.#nextRow += added.rowCount;
       left -= added.rowCount;
       offset = added.end;
       const full = left > 0 ? this.#packer.end() : null;

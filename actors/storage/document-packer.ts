@@ -21,6 +21,11 @@ export class DocumentPacker {
     this.#blockBytes = blockBytes;
   }
 
+  /** The row of the segment that comes next. */
+  get nextRow(): number {
+    return this.#nextRow;
+  }
+
   /** Says which row of the segment comes next. No row waits for its block to be full. */
   begin(row: number): void {
     this.#nextRow = row;
