@@ -32,39 +32,40 @@ async function readAndBuild(
   { key, bytes, ...file }: ImportFileTask,
   { looksAtAll }: { readonly looksAtAll: boolean },
 ): Promise<BuiltImport | null> {
-  const [parts, begun] = [new MessageChannel(), new MessageChannel()];
-  const hasBegun = once(begun.port1, 'message');
+  const [parts, begun, helped] = [new MessageChannel(), new MessageChannel(), new MessageChannel()];
   const task = { task: 'read-import', ...file, looksAtAll, ranges: new FileRanges().shared } as const;
-  const reading = threads.read({ ...task, parts: parts.port1, begun: begun.port2 }, [
-    parts.port1,
-    begun.port2,
-  ]);
-  // A reading that never begins ends both.
-  await Promise.race([hasBegun, reading]);
-  const ports: [MessagePort, ...MessagePort[]] = [parts.port2];
-  // Vectors are as long as the first of the file, which one reader knows; and each would look at all values.
-  const mayBeHelped = bytes >= limits.importHelpedBytesMin && file.vector === null && !looksAtAll;
-  const helped = mayBeHelped ? new MessageChannel() : null;
-  if (helped !== null) {
-    ports.push(helped.port2);
-    // Who helps may have ended before who builds begins, and a port whose other end is closed can't be moved.
-    once(helped.port1, 'message')
-      .then(() => threads.help({ ...task, parts: helped.port1, begun: null }, [helped.port1]))
-      // What it can't do is told to who builds, and what it doesn't is done by the first reader.
-      .catch(() => {});
-  }
-  const building = {
-    task: 'build-import',
-    key,
-    firstSequence: file.firstSequence,
-    looksAtAll,
-    parts: ports,
-  } as const;
   try {
+    const hasBegun = once(begun.port1, 'message');
+    const reading = threads.read({ ...task, parts: parts.port1, begun: begun.port2 }, [
+      parts.port1,
+      begun.port2,
+    ]);
+    // A reading that never begins ends both.
+    await Promise.race([hasBegun, reading]);
+    const ports: [MessagePort, ...MessagePort[]] = [parts.port2];
+    // Vectors are as long as the first of the file, which one reader knows; and each would look at all values.
+    if (bytes >= limits.importHelpedBytesMin && file.vector === null && !looksAtAll) {
+      ports.push(helped.port2);
+      // Who helps may have ended before who builds begins, and a port whose other end is closed can't be moved.
+      once(helped.port1, 'message')
+        .then(() => threads.help({ ...task, parts: helped.port1, begun: null }, [helped.port1]))
+        // What it can't do is told to who builds, and what it doesn't is done by the first reader.
+        .catch(() => {});
+    }
+    const building = {
+      task: 'build-import',
+      key,
+      firstSequence: file.firstSequence,
+      looksAtAll,
+      parts: ports,
+    } as const;
     const [built] = await Promise.all([threads.build(building, ports), reading]);
     return built;
   } finally {
-    // Where nobody has begun to build, nobody has helped.
-    helped?.port1.close();
+    // Ports that were moved are closed by who has them. Where nobody builds, whoever reads hears of it by this.
+    for (const { port1, port2 } of [parts, begun, helped]) {
+      port1.close();
+      port2.close();
+    }
   }
 }

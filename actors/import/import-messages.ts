@@ -7,11 +7,12 @@ import { ApiError } from '../../protocol/errors.ts';
 import { type ApiErrorWire, apiErrorFromWire, apiErrorToWire } from '../../protocol/messages.ts';
 import { unreachable } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
+import type { RowStamp } from '../storage/document-block.ts';
 import type { PackedDocuments } from '../storage/document-packer.ts';
 import type { FileRange } from './file-ranges.ts';
 import { OfAnotherKind } from './import-error.ts';
 import { type ImportedRows, joinRows, type ReadRows } from './import-rows.ts';
-import { blocksBytes, type PackedBlocks, RowPacker, type RowStamp } from './row-packer.ts';
+import { blocksBytes, type PackedBlocks, RowPacker } from './row-packer.ts';
 import { batchBytes, type ColumnsChunk, type RowSink, type RowsBatch } from './row-sink.ts';
 
 /** Entries of rows, one after the other, with blocks of documents, or the columns of rows. */

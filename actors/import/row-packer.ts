@@ -1,15 +1,8 @@
 import { limits } from '../../protocol/limits.ts';
+import type { RowStamp } from '../storage/document-block.ts';
 import { DocumentPacker, type PackedDocuments } from '../storage/document-packer.ts';
 import { blockHeaderBytes } from '../storage/segment-format.ts';
 import { batchBytes } from './row-sink.ts';
-
-/** What all rows of an import have in their blocks. */
-export interface RowStamp {
-  /** The sequence of the file's first row; each of the others has one more than the row before it. */
-  readonly firstSequence: number;
-  /** Microseconds since 1970. */
-  readonly writtenAt: number;
-}
 
 /** Memory for the blocks of a batch: they may be as large as it and the rows that waited before it, and each has a header. */
 export const blocksBytes = batchBytes + 2 * limits.documentBlockBytes;
@@ -19,6 +12,7 @@ export class RowPacker {
   readonly #stamp: RowStamp;
   readonly #packer = new DocumentPacker();
 
+  /** `stamp`: of the file's rows. */
   constructor(stamp: RowStamp) {
     this.#stamp = stamp;
   }

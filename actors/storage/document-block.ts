@@ -61,6 +61,14 @@ export class DocumentBlock {
   }
 }
 
+/** What rows that were written together have in common. */
+export interface RowStamp {
+  /** The sequence of the first row; each of the others has one more than the row before it. */
+  readonly firstSequence: number;
+  /** Microseconds since 1970. */
+  readonly writtenAt: number;
+}
+
 /** Room for the arrays in front of the entries; a block of more rows gets more. */
 const frontBytesInitial = 128 * 1024;
 
@@ -102,7 +110,7 @@ export class DocumentBlockBuilder {
    * of many is a fraction of many copies.
    */
   addRows(
-    { firstSequence, writtenAt }: { readonly firstSequence: number; readonly writtenAt: number },
+    { firstSequence, writtenAt }: RowStamp,
     buffer: Buffer,
     { offset, end, rowCount }: { readonly offset: number; readonly end: number; readonly rowCount: number },
   ): void {

@@ -1,6 +1,6 @@
 import { limits } from '../../protocol/limits.ts';
 import { documentEntryLength } from './document-batch.ts';
-import { DocumentBlockBuilder } from './document-block.ts';
+import { DocumentBlockBuilder, type RowStamp } from './document-block.ts';
 import { type PackedBlock, packBlock } from './segment-format.ts';
 
 /** A block of documents that is packed, and lies nowhere yet. */
@@ -41,7 +41,7 @@ export class DocumentPacker {
    * room. Answers how many, and where the next one begins.
    */
   addRows(
-    stamp: { readonly firstSequence: number; readonly writtenAt: number },
+    stamp: RowStamp,
     buffer: Buffer,
     offset: number,
     rowCount: number,

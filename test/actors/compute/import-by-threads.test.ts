@@ -293,7 +293,27 @@ test('who builds may begin long after who would help has found nothing to do', a
   const built = await importByThreads(threads, asked);
 
   assert.deepEqual([built.rowCount, helps], [50, 1]);
-  const refuses = { ...threads, build: () => Promise.reject(new Error('no thread is free')) };
-  await assert.rejects(importByThreads(refuses, asked), /no thread is free/u);
-  assert.equal(helps, 1);
+});
+
+test('where nobody can build, who has begun to read ends too; where nobody can read, nothing stays open', async () => {
+  const path = folder.fileOf('nobody.csv', `number,note\n${longLines(50).join('\n')}\n`);
+  const given = { path, bytes: limits.importHelpedBytesMin, dims: null, firstSequence: 5, writtenAt: 1e15 };
+  const asked = { ...importRequest('format=csv'), ...given, key: 'ns/ab/n/segment/nobody' };
+  const refuses = () => Promise.reject(new Error('no thread is free'));
+  const openPorts = () => process.getActiveResourcesInfo().filter((kind) => kind === 'MessagePort').length;
+  const before = openPorts();
+  let reading: Promise<void> = Promise.resolve();
+  const threads: ImportThreads = {
+    read: (task, ports) => {
+      reading = readImport(arrived(task, ports));
+      return reading;
+    },
+    help: () => assert.fail('nobody builds, so nobody is to help'),
+    build: refuses,
+  };
+
+  await assert.rejects(importByThreads(threads, asked), /no thread is free/u);
+  await reading;
+  await assert.rejects(importByThreads({ ...threads, read: refuses }, asked), /no thread is free/u);
+  await eventually(() => openPorts() <= before, 'all ports are closed');
 });
