@@ -44,8 +44,10 @@ export class FileOutput {
     for (let position = 0; ; ) {
       const ended = this.#end;
       if (ended !== null && ended.failure !== null) throw ended.failure;
-      if (position < this.#size) {
-        const bytes = Buffer.allocUnsafeSlow(Math.min(pieceBytes, this.#size - position));
+      const waiting = this.#size - position;
+      // Whole pieces while it is written: a store takes them as they are.
+      if (waiting >= pieceBytes || (ended !== null && waiting > 0)) {
+        const bytes = Buffer.allocUnsafeSlow(Math.min(pieceBytes, waiting));
         const { bytesRead } = await this.#file.read(bytes, 0, bytes.length, position);
         if (bytesRead === 0) throw new Error('a segment file has become shorter');
         position += bytesRead;

@@ -1,28 +1,40 @@
 /** What the stores of uploads share. */
 import type { Upload, UploadPage } from './object-store.ts';
 
-/** The bytes of a stream in pieces of exactly `partBytes`, the last one shorter; at least one piece, which may be empty. */
+/**
+ * The bytes of a stream in pieces of exactly `partBytes`, the last one shorter; at least one piece, which may be empty. A chunk that is
+ * a piece by itself is not copied: the pieces are the caller's to keep, as the chunks were.
+ */
 export async function* inParts(
   chunks: AsyncIterable<Uint8Array>,
   partBytes: number,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
-  let part = new Uint8Array(partBytes);
+  let part = new Uint8Array(0);
   let filled = 0;
   let parts = 0;
   for await (const chunk of chunks) {
     for (let taken = 0; taken < chunk.length; ) {
       const piece = chunk.subarray(taken, taken + partBytes - filled);
-      part.set(piece, filled);
       taken += piece.length;
+      if (piece.length === partBytes && isUnshared(piece)) {
+        yield piece;
+        parts++;
+        continue;
+      }
+      if (filled === 0) part = new Uint8Array(partBytes);
+      part.set(piece, filled);
       filled += piece.length;
       if (filled < partBytes) continue;
       yield part;
       parts++;
-      part = new Uint8Array(partBytes);
       filled = 0;
     }
   }
   if (filled > 0 || parts === 0) yield part.slice(0, filled);
+}
+
+function isUnshared(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
+  return bytes.buffer instanceof ArrayBuffer;
 }
 
 /** The page of a listing from everything that there is. */
