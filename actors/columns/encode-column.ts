@@ -1,3 +1,4 @@
+import { sharedBriefly } from '../../src/base/garbage.ts';
 import { type ColumnShape, columnLayout, presences, writeColumnHead } from './column-block.ts';
 import type { ColumnStatistics } from './column-directory.ts';
 import type { StringTable } from './string-table.ts';
@@ -43,7 +44,7 @@ export function encodeColumn(source: KeyEntries): EncodedColumn {
     counts,
   };
   const layout = columnLayout(shape);
-  const raw = Buffer.alloc(layout.length);
+  const raw = sharedBriefly(layout.length);
   writeColumnHead(raw, shape, integers.base);
   const at = (offset: number) => raw.byteOffset + offset;
   const floats = writeFloats(
@@ -51,8 +52,8 @@ export function encodeColumn(source: KeyEntries): EncodedColumn {
     new Float64Array(raw.buffer, at(layout.floats), counts[valueKinds.float]),
   );
   writeIntegers(source, integers, raw, layout.integers);
-  const codesOf = shape.codeBytes === 1 ? Uint8Array : Uint16Array;
-  const codes = new codesOf(raw.buffer, at(layout.codes), counts[valueKinds.string]);
+  const codesPlace = [raw.buffer, at(layout.codes), counts[valueKinds.string]] as const;
+  const codes = shape.codeBytes === 1 ? new Uint8Array(...codesPlace) : new Uint16Array(...codesPlace);
   codes.set(dictionary.codes.subarray(0, codes.length));
   writePresence(source, shape, raw, layout.present);
   if (shape.uniformKind === 0) {

@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
+import { sharedBriefly } from '../../src/base/garbage.ts';
 import type { ByteSink } from '../../src/object-store/put-once.ts';
 
 const pieceBytes = 1024 * 1024;
@@ -47,7 +48,7 @@ export class FileOutput {
       const waiting = this.#size - position;
       // Whole pieces while it is written: a store takes them as they are.
       if (waiting >= pieceBytes || (ended !== null && waiting > 0)) {
-        const bytes = Buffer.allocUnsafeSlow(Math.min(pieceBytes, waiting));
+        const bytes = sharedBriefly(Math.min(pieceBytes, waiting));
         const { bytesRead } = await this.#file.read(bytes, 0, bytes.length, position);
         if (bytesRead === 0) throw new Error('a segment file has become shorter');
         position += bytesRead;

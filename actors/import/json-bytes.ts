@@ -43,13 +43,13 @@ export class WordText {
 }
 
 export class JsonBytes {
-  readonly bytes: Buffer<ArrayBuffer>;
+  readonly bytes: Buffer;
   /** The same. */
   readonly view: DataView;
   /** The place of the next byte. */
   at = 0;
 
-  constructor(buffer: ArrayBuffer) {
+  constructor(buffer: ArrayBufferLike) {
     this.bytes = Buffer.from(buffer);
     this.view = new DataView(buffer);
   }

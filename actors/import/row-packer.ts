@@ -23,7 +23,7 @@ export class RowPacker {
   }
 
   /** Packs a batch: its rows that fill no block wait for the next batch. `memory`: for the blocks. */
-  pack(buffer: Buffer, rowCount: number, memory: ArrayBuffer): PackedBlocks {
+  pack(buffer: Buffer, rowCount: number, memory: ArrayBufferLike): PackedBlocks {
     const { firstSequence, writtenAt } = this.#stamp;
     const blocks = new PackedBlocks(memory);
     for (let left = rowCount, offset = 0; left > 0; ) {
@@ -38,7 +38,7 @@ export class RowPacker {
   }
 
   /** Packs the rows that wait, where there are any; `memory` answers some for their block. */
-  end(memory: () => ArrayBuffer): PackedBlocks | null {
+  end(memory: () => ArrayBufferLike): PackedBlocks | null {
     const last = this.#packer.end();
     if (last === null) return null;
     const blocks = new PackedBlocks(memory());
@@ -49,16 +49,16 @@ export class RowPacker {
 
 /** Blocks of documents, one behind the other in one memory, with room for its header in front of each. */
 export class PackedBlocks {
-  #memory: ArrayBuffer;
+  #memory: ArrayBufferLike;
   readonly #blocks: PackedDocuments[] = [];
   #end = 0;
 
   /** `memory`: with anything in it; it gives way to a larger one where the blocks need that. */
-  constructor(memory: ArrayBuffer) {
+  constructor(memory: ArrayBufferLike) {
     this.#memory = memory;
   }
 
-  get memory(): ArrayBuffer {
+  get memory(): ArrayBufferLike {
     return this.#memory;
   }
 
@@ -78,7 +78,7 @@ export class PackedBlocks {
   }
 
   #grow(bytes: number): void {
-    const larger = new ArrayBuffer(Math.max(bytes, this.#memory.byteLength * 2));
+    const larger = new SharedArrayBuffer(Math.max(bytes, this.#memory.byteLength * 2));
     new Uint8Array(larger).set(new Uint8Array(this.#memory, 0, this.#end));
     for (const [index, block] of this.#blocks.entries()) {
       const { byteOffset, length } = block.bytes;

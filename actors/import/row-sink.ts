@@ -9,7 +9,7 @@ export interface RowSink {
   /** Begins with the rows of a range. */
   range(range: Pick<FileRange, 'number' | 'firstRow'>): Promise<void>;
   /** Memory for a batch, with anything in it: one of those that it was given before, where it has that again. */
-  batchBuffer(): ArrayBuffer;
+  batchBuffer(): ArrayBufferLike;
   /** Entries, one after the other; the buffer is the sink's. */
   rows(batch: RowsBatch): Promise<void>;
   /** The columns of the next rows. */
@@ -17,7 +17,7 @@ export interface RowSink {
 }
 
 export interface RowsBatch {
-  readonly buffer: Buffer<ArrayBuffer>;
+  readonly buffer: Buffer;
   readonly rowCount: number;
 }
 

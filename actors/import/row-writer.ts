@@ -493,7 +493,7 @@ export class RowWriter {
     if (this.#ranges.countBytes(at) > this.#bytesMax)
       throw tooMuch(`its rows make documents of more than ${this.#bytesMax} bytes: split it`);
     const room = this.#roomFor(sourceBytes);
-    this.#json = new JsonBytes(room > batchBytes ? new ArrayBuffer(room) : this.#sink.batchBuffer());
+    this.#json = new JsonBytes(room > batchBytes ? new SharedArrayBuffer(room) : this.#sink.batchBuffer());
     this.#batchRows = 0;
     if (batch.rowCount > 0) await this.#sink.rows(batch);
   }

@@ -8,7 +8,7 @@ import type { Upload, UploadPage } from './object-store.ts';
 export async function* inParts(
   chunks: AsyncIterable<Uint8Array>,
   partBytes: number,
-): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
+): AsyncGenerator<Uint8Array, void, void> {
   let part = new Uint8Array(0);
   let filled = 0;
   let parts = 0;
@@ -16,7 +16,7 @@ export async function* inParts(
     for (let taken = 0; taken < chunk.length; ) {
       const piece = chunk.subarray(taken, taken + partBytes - filled);
       taken += piece.length;
-      if (piece.length === partBytes && isUnshared(piece)) {
+      if (piece.length === partBytes) {
         yield piece;
         parts++;
         continue;
@@ -31,10 +31,6 @@ export async function* inParts(
     }
   }
   if (filled > 0 || parts === 0) yield part.slice(0, filled);
-}
-
-function isUnshared(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
-  return bytes.buffer instanceof ArrayBuffer;
 }
 
 /** The page of a listing from everything that there is. */

@@ -36,7 +36,7 @@ test('blocks that are packed batch by batch are those of a segment that packs it
     const entries = randomEntries(random, 1 + Math.floor(random() * 120));
     const perBatch = 1 + Math.floor(random() * 50);
     // So that memory for blocks is used again, and too small at times.
-    let memory = new ArrayBuffer(random() < 0.5 ? 10_000 : blocksBytes);
+    let memory: ArrayBufferLike = new ArrayBuffer(random() < 0.5 ? 10_000 : blocksBytes);
 
     const alone = await segmentOf(async (writer) => {
       for (const [row, entry] of entries.entries())
