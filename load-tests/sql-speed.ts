@@ -1,8 +1,9 @@
 /**
  * `npm run measure -- sql-speed`: 43 questions to a table of page views with 105 columns, imported from CSV, through HTTP, beside DuckDB in this
- * process with one thread. Each question is asked once, cold, and its answer must be DuckDB's; then, hot, some times ours and some times
- * theirs, of which the medians count. A query's ratio is (ours + 1 ms) / (DuckDB's + 1 ms), not counted below 0.1. Ends with 1 where the
- * geometric mean is over 1, or a query's over 4.
+ * process with one thread. The columns are read first, by questions of another kind. Then each question is asked once, and its answer must be
+ * DuckDB's; then, hot, some times ours and some times theirs, of which the medians count. A query's ratio is (ours + 1 ms) /
+ * (DuckDB's + 1 ms), not counted below 0.1; so is that of its first time and its later ones. Ends with 1 where the geometric mean is over 1, a
+ * query's over 4, or the mean of the first times over 2.
  *
  *   --rows=1000000   --runs=7   --only=7
  */
@@ -24,7 +25,7 @@ import { temporaryFolder } from './server.ts';
 const rows = numberOption('rows', isQuick ? 20_000 : 1_000_000);
 const runs = numberOption('runs', 7);
 const only = numberOption('only', 1_000);
-const bars = { mean: 1, worst: 4, least: 0.1, besideMs: 15 };
+const bars = { mean: 1, worst: 4, least: 0.1, first: 2, besideMs: 15 };
 
 /** Three keys, a replacement by RE2, and many distinct texts. */
 const longest = [18, 28, 32].map((number) => webQueries[number]);
@@ -59,14 +60,19 @@ await judged(async ({ say, tell }) => {
     const asking = webQueries.flatMap((query, number) =>
       only === 1_000 || number === only ? [new Asked({ client, oracle, path, runs }, query)] : [],
     );
-    // Of each the first, which reads its columns: what comes afterwards finds a server that has been at work.
+    const readMs = await readColumns(asking, (sql) =>
+      client.post(path, Buffer.from(JSON.stringify({ sql }))),
+    );
+    // Each for the first time: what comes afterwards finds a server that has been at work.
     for (const query of asking) await query.first();
     const ratios: number[] = [];
+    const firsts: number[] = [];
     for (const query of asking) {
       const { ours, theirs } = await query.hot();
       const { isSame } = query;
       const ratio = Math.max(bars.least, (ours + 1) / (theirs + 1));
       ratios.push(ratio);
+      firsts.push((query.firstMs + 1) / (ours + 1));
       tell({
         name: `${webQueries.indexOf(query.query)}: ${query.query.ours.slice(7, 48)}`,
         value: `${ours.toFixed(1)} / ${theirs.toFixed(1)} ms`,
@@ -75,12 +81,20 @@ await judged(async ({ say, tell }) => {
         note: `${ratio.toFixed(2)} ×, first ${query.firstMs.toFixed(0)} ms, cpu ${query.cpuMs.toFixed(1)} ms${isSame ? '' : ': ANOTHER ANSWER'}`,
       });
     }
-    const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
+    const mean = geometricMean(ratios);
     tell({
       name: 'geometric mean',
       value: `${mean.toFixed(2)} ×`,
       bar: `≤ ${bars.mean} ×`,
       ok: mean <= bars.mean,
+    });
+    const first = geometricMean(firsts);
+    tell({
+      name: 'a question that was never asked, beside its later times',
+      value: `${first.toFixed(2)} ×`,
+      bar: `≤ ${bars.first} ×`,
+      ok: first <= bars.first,
+      note: `geometric mean; ${firsts.filter((ratio) => ratio > bars.first).length} are over, the worst ${Math.max(...firsts).toFixed(1)} ×; the columns were read in ${(readMs / 1_000).toFixed(1)} s`,
     });
     const { p99, seconds } = await readsBeside(server.process.url, server.key, client);
     tell({
@@ -98,6 +112,22 @@ await judged(async ({ say, tell }) => {
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+function geometricMean(ratios: readonly number[]): number {
+  return Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
+}
+
+/** Has all columns of the questions in memory, by questions that are none of them. Answers how long that took, in milliseconds. */
+async function readColumns(asking: readonly Asked[], ask: (sql: string) => Promise<string>): Promise<number> {
+  const began = performance.now();
+  const words = new Set(asking.flatMap(({ query }) => query.ours.match(/\w+/g) ?? []));
+  for (const { name, type } of hitColumns) {
+    if (!words.has(name)) continue;
+    await ask(`SELECT COUNT(DISTINCT ${name}) FROM docs`);
+    if (/TEXT|CHAR/.test(type)) await ask(`SELECT COUNT(*) FROM docs WHERE ${name} LIKE '%zebra%'`);
+  }
+  return performance.now() - began;
+}
 
 /** Point reads in an open loop while the longest queries run one after the other. */
 async function readsBeside(url: string, key: string, client: Connections) {
