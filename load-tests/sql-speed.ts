@@ -1,8 +1,8 @@
 /**
  * `npm run measure -- sql-speed`: 43 questions to a table of page views with 105 columns, imported from CSV, through HTTP, beside DuckDB in this
- * process with one thread. The columns are read first, by questions of another kind. Then each question is asked once, and its answer must be
+ * process with one thread. The columns are read first, by other questions. Then each question is asked once, and its answer must be
  * DuckDB's; then, hot, some times ours and some times theirs, of which the medians count. A query's ratio is (ours + 1 ms) /
- * (DuckDB's + 1 ms), not counted below 0.1; so is that of its first time and its later ones. Ends with 1 where the geometric mean is over 1, a
+ * (DuckDB's + 1 ms), not counted below 0.1, and (its first time + 1 ms) / (its later ones + 1 ms) tells what it takes where it was never asked. Ends with 1 where the geometric mean is over 1, a
  * query's over 4, or the mean of the first times over 2.
  *
  *   --rows=1000000   --runs=7   --only=7
@@ -90,11 +90,11 @@ await judged(async ({ say, tell }) => {
     });
     const first = geometricMean(firsts);
     tell({
-      name: 'a question that was never asked, beside its later times',
+      name: 'asked for the first time, with its columns in memory',
       value: `${first.toFixed(2)} ×`,
       bar: `≤ ${bars.first} ×`,
       ok: first <= bars.first,
-      note: `geometric mean; ${firsts.filter((ratio) => ratio > bars.first).length} are over, the worst ${Math.max(...firsts).toFixed(1)} ×; the columns were read in ${(readMs / 1_000).toFixed(1)} s`,
+      note: `geometric mean of first / later times; ${firsts.filter((ratio) => ratio > bars.first).length} are over, the worst ${Math.max(...firsts).toFixed(1)} ×; the columns were read in ${(readMs / 1_000).toFixed(1)} s`,
     });
     const { p99, seconds } = await readsBeside(server.process.url, server.key, client);
     tell({
@@ -123,8 +123,8 @@ async function readColumns(asking: readonly Asked[], ask: (sql: string) => Promi
   const words = new Set(asking.flatMap(({ query }) => query.ours.match(/\w+/g) ?? []));
   for (const { name, type } of hitColumns) {
     if (!words.has(name)) continue;
-    await ask(`SELECT COUNT(DISTINCT ${name}) FROM docs`);
-    if (/TEXT|CHAR/.test(type)) await ask(`SELECT COUNT(*) FROM docs WHERE ${name} LIKE '%zebra%'`);
+    await ask(`SELECT COUNT(DISTINCT ${name}), COUNT(*) FROM docs`);
+    if (/TEXT|CHAR/.test(type)) await ask(`SELECT COUNT(*) FROM docs WHERE ${name} > 'm'`);
   }
   return performance.now() - began;
 }

@@ -1,6 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import { assert, DataError } from '../../src/base/assert.ts';
 import { exactDigitsMax, numberOfDigits } from '../../src/base/decimal.ts';
+import { sharedBriefly } from '../../src/base/garbage.ts';
 import {
   anotherFollows,
   code,
@@ -166,12 +167,15 @@ export class ChunkBuilder {
     this.#stringBytes += stringBytes;
   }
 
-  /** The columns of the most frequent keys. */
-  *columns({ columnsMax = columnsDefault }: ChunkBounds): Generator<ChunkColumn, void, void> {
+  /** The columns of the most frequent keys. `memory` makes what each lies in: for columns that are kept one that V8 counts. */
+  *columns(
+    { columnsMax = columnsDefault }: ChunkBounds,
+    memory: (bytes: number) => Buffer = sharedBriefly,
+  ): Generator<ChunkColumn, void, void> {
     const filled = this.#keys.filter(({ column }) => column.count > 0);
     const chosen = mostFrequent(filled, columnsMax);
     if (chosen.length < filled.length) this.#everyKey = false;
-    for (const { name, column } of chosen) yield { key: name, ...column.encode(this.#rowCount) };
+    for (const { name, column } of chosen) yield { key: name, ...column.encode(this.#rowCount, memory) };
   }
 
   clear(): void {

@@ -1,4 +1,3 @@
-import { sharedBriefly } from '../../src/base/garbage.ts';
 import { type ColumnShape, columnLayout, presences, writeColumnHead } from './column-block.ts';
 import type { ColumnStatistics } from './column-directory.ts';
 import type { StringTable } from './string-table.ts';
@@ -26,8 +25,8 @@ export const wideInteger = kindBound;
 /** Rows are listed where fewer than one in so many has an entry; a list takes 16 bits a row, a bitmap one. */
 const listedRowsShare = 16;
 
-/** As column-block.ts lays it out. */
-export function encodeColumn(source: KeyEntries): EncodedColumn {
+/** As column-block.ts lays it out, in memory of zeros that `memory` makes. */
+export function encodeColumn(source: KeyEntries, memory: (bytes: number) => Buffer): EncodedColumn {
   const { entryCount, rowCount } = source;
   const counts = countKinds(source);
   const integers = integerRange(source, counts);
@@ -44,7 +43,7 @@ export function encodeColumn(source: KeyEntries): EncodedColumn {
     counts,
   };
   const layout = columnLayout(shape);
-  const raw = sharedBriefly(layout.length);
+  const raw = memory(layout.length);
   writeColumnHead(raw, shape, integers.base);
   const at = (offset: number) => raw.byteOffset + offset;
   const floats = writeFloats(

@@ -95,8 +95,8 @@ export class KeyColumn {
   }
 
   /** As a block of `rowCount` rows; there is at least one entry. */
-  encode(rowCount: number): EncodedColumn {
-    return encodeColumn({
+  encode(rowCount: number, memory: (bytes: number) => Buffer): EncodedColumn {
+    const entries = {
       rowCount,
       entryCount: this.#count,
       rows: this.#rows,
@@ -104,7 +104,8 @@ export class KeyColumn {
       values: this.#values,
       wideValues: this.#wideValues,
       strings: this.strings,
-    });
+    };
+    return encodeColumn(entries, memory);
   }
 
   /** `keepsStrings`: the memory that they had. */

@@ -1,8 +1,10 @@
 import type { FileHandle } from 'node:fs/promises';
 import { sharedBriefly } from '../../src/base/garbage.ts';
 import type { ByteSink } from '../../src/object-store/put-once.ts';
+import { folderPieceBytes } from '../../src/object-store/uploads.ts';
 
-const pieceBytes = 1024 * 1024;
+/** The folder store takes such pieces without a copy. */
+const pieceBytes = folderPieceBytes;
 
 /**
  * A file that is written front to back, and may be read behind its writing. Small pieces are gathered: a system call for each would
@@ -46,7 +48,7 @@ export class FileOutput {
       const ended = this.#end;
       if (ended !== null && ended.failure !== null) throw ended.failure;
       const waiting = this.#size - position;
-      // Whole pieces while it is written: a store takes them as they are.
+      // Whole pieces while it is written.
       if (waiting >= pieceBytes || (ended !== null && waiting > 0)) {
         const bytes = sharedBriefly(Math.min(pieceBytes, waiting));
         const { bytesRead } = await this.#file.read(bytes, 0, bytes.length, position);

@@ -1,14 +1,13 @@
 /**
  * From the threads that read a file to the one that makes its segment: entries, blocks and columns, in memory that both share. Each reader is a
- * few parts ahead at most: each part that was taken is a credit for another, and the memory of its entries and blocks comes back.
- *
- * V8 does not count shared memory. Of moved memory it collected for each 20 MB that came, a tenth of an import's time, though all of it goes back.
+ * few parts ahead at most: each part that was taken is a credit for another, and the memory of its entries and blocks comes back. Moved memory
+ * would do as well, but V8 counts that, and collects for it.
  */
 import type { MessagePort } from 'node:worker_threads';
 import { ApiError } from '../../protocol/errors.ts';
 import { type ApiErrorWire, apiErrorFromWire, apiErrorToWire } from '../../protocol/messages.ts';
 import { unreachable } from '../../src/base/assert.ts';
-import { sawSharedBriefly, sawSharedIn } from '../../src/base/garbage.ts';
+import { sawSharedIn, sharedBriefly, usedBriefly } from '../../src/base/garbage.ts';
 import { describeError } from '../../src/base/log.ts';
 import type { RowStamp } from '../storage/document-block.ts';
 import type { PackedDocuments } from '../storage/document-packer.ts';
@@ -82,8 +81,9 @@ export class PartsSender implements RowSink {
     });
   }
 
-  batchBuffer(): ArrayBufferLike {
-    return this.#spare.pop() ?? new SharedArrayBuffer(batchBytes);
+  batchBuffer(bytes: number): ArrayBufferLike {
+    if (bytes > batchBytes) return sharedBriefly(bytes).buffer;
+    return this.#spare.pop() ?? sharedBriefly(batchBytes).buffer;
   }
 
   /** Whether the rows of a range were begun. */
@@ -127,7 +127,7 @@ export class PartsSender implements RowSink {
   }
 
   #blocksBuffer(): ArrayBufferLike {
-    return this.#spareForBlocks.pop() ?? new SharedArrayBuffer(blocksBytes);
+    return this.#spareForBlocks.pop() ?? sharedBriefly(blocksBytes).buffer;
   }
 
   async #endRange(): Promise<void> {
@@ -267,9 +267,12 @@ export class PartsReceiver {
     reader.waiting.shift();
     switch (message.kind) {
       case 'chunk':
-        sawSharedIn(message.columns, sawSharedBriefly);
+        sawSharedIn(message.columns, usedBriefly);
         return message;
       case 'rows':
+        // The others are used again.
+        for (const { byteLength } of [message.bytes.buffer, message.memory])
+          if (byteLength !== batchBytes && byteLength !== blocksBytes) usedBriefly(byteLength);
         return message;
       case 'range':
         this.#current = reader;

@@ -1,4 +1,5 @@
 import { limits } from '../../protocol/limits.ts';
+import { sharedBriefly } from '../../src/base/garbage.ts';
 import type { RowStamp } from '../storage/document-block.ts';
 import { DocumentPacker, type PackedDocuments } from '../storage/document-packer.ts';
 import { blockHeaderBytes } from '../storage/segment-format.ts';
@@ -78,7 +79,7 @@ export class PackedBlocks {
   }
 
   #grow(bytes: number): void {
-    const larger = new SharedArrayBuffer(Math.max(bytes, this.#memory.byteLength * 2));
+    const larger = sharedBriefly(Math.max(bytes, this.#memory.byteLength * 2)).buffer;
     new Uint8Array(larger).set(new Uint8Array(this.#memory, 0, this.#end));
     for (const [index, block] of this.#blocks.entries()) {
       const { byteOffset, length } = block.bytes;

@@ -8,8 +8,8 @@ export const batchBytes = 2 * 1024 * 1024;
 export interface RowSink {
   /** Begins with the rows of a range. */
   range(range: Pick<FileRange, 'number' | 'firstRow'>): Promise<void>;
-  /** Memory for a batch, with anything in it: one of those that it was given before, where it has that again. */
-  batchBuffer(): ArrayBufferLike;
+  /** Memory for a batch of at least so many bytes, with anything in it: one of those that it was given before, where it has that again and they are enough. */
+  batchBuffer(bytes: number): ArrayBufferLike;
   /** Entries, one after the other; the buffer is the sink's. */
   rows(batch: RowsBatch): Promise<void>;
   /** The columns of the next rows. */

@@ -87,7 +87,7 @@ export class RowWriter {
     if (wanted !== null) this.#chunk.wanted = wanted;
     this.#textFields = textFields;
     this.#sink = sink;
-    this.#json = new JsonBytes(sink.batchBuffer());
+    this.#json = new JsonBytes(sink.batchBuffer(batchBytes));
     this.#columns = names.map((name) => ({
       name,
       member: new WordText(`,${JSON.stringify(name)}:`),
@@ -492,8 +492,7 @@ export class RowWriter {
     const batch = { buffer: bytes.subarray(0, at), rowCount: this.#batchRows };
     if (this.#ranges.countBytes(at) > this.#bytesMax)
       throw tooMuch(`its rows make documents of more than ${this.#bytesMax} bytes: split it`);
-    const room = this.#roomFor(sourceBytes);
-    this.#json = new JsonBytes(room > batchBytes ? new SharedArrayBuffer(room) : this.#sink.batchBuffer());
+    this.#json = new JsonBytes(this.#sink.batchBuffer(this.#roomFor(sourceBytes)));
     this.#batchRows = 0;
     if (batch.rowCount > 0) await this.#sink.rows(batch);
   }

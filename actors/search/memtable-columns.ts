@@ -167,7 +167,7 @@ function buildChunk(
   }
   const place = { name: 'a memtable', offset: 0 };
   const columns = new Map<string, ColumnValues>();
-  for (const { key, raw } of builder.columns({})) columns.set(key, readColumn(raw, place));
+  for (const { key, raw } of builder.columns({}, Buffer.alloc)) columns.set(key, readColumn(raw, place));
   const { everyKey } = builder;
   return {
     chunk: { firstRow, rowCount: row - firstRow, columns, everyKey, witnesses: new Witnesses() },

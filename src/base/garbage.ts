@@ -49,8 +49,9 @@ export function collectBetweenTasks(): void {
   bounds.passing = Math.min(bounds.passing, smallHeap.passingBytesMax);
   bounds.isSmallHeap = true;
   idle ??= setTimeout(() => {
-    if (seenBytes + brieflySeenBytes + getHeapStatistics().external_memory < smallHeap.idleBytesMax) return;
-    seenBytes = brieflySeenBytes = 0;
+    const uncounted = seenBytes + brieflySeenBytes + brieflyUsedBytes;
+    if (uncounted + getHeapStatistics().external_memory < smallHeap.idleBytesMax) return;
+    seenBytes = brieflySeenBytes = brieflyUsedBytes = 0;
     collectSoon(true);
   }, idleMs).unref();
   idle.refresh();
@@ -62,12 +63,9 @@ export function sharedBuffer(bytes: number): Buffer {
   return Buffer.from(new SharedArrayBuffer(bytes));
 }
 
-/**
- * Makes memory as `sharedBuffer` does, filled with zeros, for bytes that this thread lets go at once. V8 looks through a small heap for each 20 MB that it
- * counts outside, which takes 20 ms.
- */
+/** Makes memory as `sharedBuffer` does, for bytes that nobody keeps: this thread looks only at young objects for most of them. */
 export function sharedBriefly(bytes: number): Buffer {
-  sawSharedBriefly(bytes);
+  usedBriefly(bytes);
   return Buffer.from(new SharedArrayBuffer(bytes));
 }
 
@@ -91,6 +89,7 @@ const largeBytes = 8 * mebibyte;
 let seenBytes = 0;
 let seenLargeBytes = 0;
 let brieflySeenBytes = 0;
+let brieflyUsedBytes = 0;
 let collections = 0;
 let heldBytes = 0;
 let steps: Steps | null = null;
@@ -120,6 +119,17 @@ export function sawSharedBriefly(bytes: number): void {
   if (brieflySeenBytes < bounds.briefly) return;
   brieflySeenBytes = 0;
   collectSoon(++collections % briefCollectionsPerFullOne === 0);
+}
+
+/**
+ * This thread has shared bytes that nobody keeps, its own or another thread's, but which wait for a while: some of what holds them may have grown
+ * old, so the whole heap is looked through more often than for those that are only seen.
+ */
+export function usedBriefly(bytes: number): void {
+  brieflyUsedBytes += bytes;
+  if (brieflyUsedBytes < bounds.briefly) return;
+  brieflyUsedBytes = 0;
+  collectSoon(++collections % collectionsPerFullOne === 0);
 }
 
 /** Bytes that this thread held for long, blocks or an actor put away, are garbage now. */

@@ -31,12 +31,10 @@ import {
   type UploadPage,
 } from './object-store.ts';
 import { type StoreCall, StoreCalls } from './store-calls.ts';
-import { inParts, pageOfUploads } from './uploads.ts';
+import { folderPieceBytes, inParts, pageOfUploads } from './uploads.ts';
 
 /** A disk that syncs for longer than this is as good as gone. */
 export const fsTimeoutMsDefault = 30_000;
-/** A stream is written to its file this much at a time. */
-const streamPartBytes = 1024 * 1024;
 /** Keys whose last write failed in an unknown way; more than a few means that the disk is failing. */
 const unsettledMax = 1000;
 /** A new name that failed with one of these was not made. Any other failure leaves it open. */
@@ -132,7 +130,8 @@ export class FsObjectStore implements ObjectStore {
       this.#calls.read('stream', key, options?.timeoutMs, () => this.#onSoundDisk(work));
     try {
       await step(() => upload.begin(key));
-      for await (const part of inParts(chunks, streamPartBytes)) await step(() => upload.append(part));
+      for await (const part of inParts(chunks, folderPieceBytes, { lends: true }))
+        await step(() => upload.append(part));
       await step(() => upload.finish());
       return await this.#write('stream', key, options, async (call) => {
         const put = await this.#install(call, key, { temporary: upload.path, nonce });

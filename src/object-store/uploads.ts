@@ -1,13 +1,17 @@
 /** What the stores of uploads share. */
 import type { Upload, UploadPage } from './object-store.ts';
 
+/** Bytes of the pieces in which the folder store writes an object. */
+export const folderPieceBytes = 1024 * 1024;
+
 /**
- * The bytes of a stream in pieces of exactly `partBytes`, the last one shorter; at least one piece, which may be empty. A chunk that is
- * a piece by itself is not copied: the pieces are the caller's to keep, as the chunks were.
+ * The bytes of a stream in pieces of exactly `partBytes`, the last one shorter; at least one piece, which may be empty. Whoever takes a piece may
+ * keep it, unless `lends`: then it is good until the next one is asked for, and what is a piece of a chunk as it is comes without a copy.
  */
 export async function* inParts(
   chunks: AsyncIterable<Uint8Array>,
   partBytes: number,
+  { lends = false }: { readonly lends?: boolean } = {},
 ): AsyncGenerator<Uint8Array, void, void> {
   let part = new Uint8Array(0);
   let filled = 0;
@@ -16,7 +20,7 @@ export async function* inParts(
     for (let taken = 0; taken < chunk.length; ) {
       const piece = chunk.subarray(taken, taken + partBytes - filled);
       taken += piece.length;
-      if (piece.length === partBytes) {
+      if (lends && piece.length === partBytes) {
         yield piece;
         parts++;
         continue;

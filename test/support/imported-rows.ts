@@ -99,8 +99,8 @@ class DocumentsSink implements RowSink {
 
   async range(): Promise<void> {}
 
-  batchBuffer(): ArrayBuffer {
-    return new ArrayBuffer(batchBytes);
+  batchBuffer(bytes: number): ArrayBuffer {
+    return new ArrayBuffer(Math.max(bytes, batchBytes));
   }
 
   async rows({ buffer, rowCount }: RowsBatch): Promise<void> {
