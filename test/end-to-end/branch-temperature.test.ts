@@ -60,14 +60,17 @@ describe('the first read of a branch', () => {
 
   it('asks no store, on the thread of its parent and on others', async () => {
     await api.count('source', { q: 'turns at 3' });
-    const names = Array.from({ length: 8 }, (_, at) => `b${at}`);
+    // By chance all of eight names were elsewhere, once in twenty-five runs.
+    const candidates = Array.from({ length: 200 }, (_, at) => `b${at}`);
+    const isBeside = (name: string) => threadOf(name) === threadOf('source');
+    const elsewhere = candidates.filter((name) => !isBeside(name)).slice(0, 4);
+    const names = [...candidates.filter(isBeside).slice(0, 4), ...elsewhere];
+    assert.equal(names.length, 8);
     for (const name of names) await api.call('POST', `/v1/namespaces/${name}/branch`, { source: 'source' });
 
-    const elsewhere = names.filter((name) => threadOf(name) !== threadOf('source'));
-    assert.ok(elsewhere.length > 0 && elsewhere.length < names.length, `${elsewhere.length} live elsewhere`);
     for (const name of names) {
       const found = await api.count(name, { q: 'turns at 3' });
-      const where = threadOf(name) === threadOf('source') ? 'beside its parent' : 'elsewhere';
+      const where = isBeside(name) ? 'beside its parent' : 'elsewhere';
       assert.deepEqual([found.temperature, found.store_gets], ['local', 0], `${name}, ${where}`);
       assert.equal(found.count, 3 * Math.ceil((rowsPerFile - 3) / 7));
     }
