@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { must } from '../src/base/assert.ts';
 import { Oracle } from '../test/support/duckdb.ts';
 import { Asked } from './asked.ts';
-import { megabytes, thousands } from './bench-report.ts';
+import { geometricMean, megabytes, thousands } from './bench-report.ts';
 import { hitColumns, hitsDefinition, hitsTable } from './corpus/web-hits.ts';
 import { webQueries } from './corpus/web-queries.ts';
 import { importFile } from './import-file.ts';
@@ -113,11 +113,7 @@ await judged(async ({ say, tell }) => {
   }
 });
 
-function geometricMean(ratios: readonly number[]): number {
-  return Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
-}
-
-/** Has all columns of the questions in memory, by questions that are none of them. Answers how long that took, in milliseconds. */
+/** Has the server read all columns of the questions into memory, by asking it others. Answers how long that took, in milliseconds. */
 async function readColumns(asking: readonly Asked[], ask: (sql: string) => Promise<string>): Promise<number> {
   const began = performance.now();
   const words = new Set(asking.flatMap(({ query }) => query.ours.match(/\w+/g) ?? []));

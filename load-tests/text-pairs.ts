@@ -6,8 +6,10 @@
  *
  *   --megabytes=150   --rounds=60 (of each pattern)   --patterns=8 (of each class)   --seed=N
  */
+
 import { join, resolve } from 'node:path';
 import { Chance } from '../test/simulation/chance.ts';
+import { geometricMean } from './bench-report.ts';
 import { readCorpusOf } from './corpora.ts';
 import { isQuick, type Judge, judged } from './judge.ts';
 import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
@@ -134,10 +136,9 @@ async function compared(line: Line, clients: Readonly<Record<keyof Pair, SearchC
       [...pairs.values()].flatMap((pair) => pair[build]),
       0.5,
     );
-  const logs = [...pairs.values()].map((pair) =>
-    Math.log(percentile(pair.now, 0.5) / percentile(pair.before, 0.5)),
+  const times = geometricMean(
+    [...pairs.values()].map((pair) => percentile(pair.now, 0.5) / percentile(pair.before, 0.5)),
   );
-  const times = Math.exp(logs.reduce((sum, log) => sum + log, 0) / logs.length);
   return {
     name: line.name,
     value: `${times.toFixed(2)} × before`,

@@ -167,7 +167,7 @@ export class ChunkBuilder {
     this.#stringBytes += stringBytes;
   }
 
-  /** The columns of the most frequent keys. `memory` makes what each lies in: for columns that are kept one that V8 counts. */
+  /** The columns of the most frequent keys. `memory` makes the zeros that each is written into; whoever keeps columns gives one whose memory V8 counts. */
   *columns(
     { columnsMax = columnsDefault }: ChunkBounds,
     memory: (bytes: number) => Buffer = sharedBriefly,

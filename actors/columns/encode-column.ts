@@ -25,7 +25,7 @@ export const wideInteger = kindBound;
 /** Rows are listed where fewer than one in so many has an entry; a list takes 16 bits a row, a bitmap one. */
 const listedRowsShare = 16;
 
-/** As column-block.ts lays it out, in memory of zeros that `memory` makes. */
+/** Makes a column's block, laid out as column-block.ts says. `memory` makes so many bytes of zeros for it. */
 export function encodeColumn(source: KeyEntries, memory: (bytes: number) => Buffer): EncodedColumn {
   const { entryCount, rowCount } = source;
   const counts = countKinds(source);

@@ -94,7 +94,7 @@ export class KeyColumn {
     this.add(row, string === noString ? valueKinds.other : valueKinds.string, string);
   }
 
-  /** As a block of `rowCount` rows; there is at least one entry. */
+  /** Makes a block of `rowCount` rows, in bytes of zeros that `memory` makes; there is at least one entry. */
   encode(rowCount: number, memory: (bytes: number) => Buffer): EncodedColumn {
     const entries = {
       rowCount,

@@ -3,7 +3,7 @@ import { sharedBriefly } from '../../src/base/garbage.ts';
 import type { ByteSink } from '../../src/object-store/put-once.ts';
 import { folderPieceBytes } from '../../src/object-store/uploads.ts';
 
-/** The folder store takes such pieces without a copy. */
+/** Bytes that are written, and read, at once. The folder store takes pieces of its own length without a copy. */
 const pieceBytes = folderPieceBytes;
 
 /**
@@ -48,7 +48,7 @@ export class FileOutput {
       const ended = this.#end;
       if (ended !== null && ended.failure !== null) throw ended.failure;
       const waiting = this.#size - position;
-      // Whole pieces while it is written.
+      // While the file is still written, only whole pieces are read.
       if (waiting >= pieceBytes || (ended !== null && waiting > 0)) {
         const bytes = sharedBriefly(Math.min(pieceBytes, waiting));
         const { bytesRead } = await this.#file.read(bytes, 0, bytes.length, position);

@@ -62,7 +62,7 @@ async function readAndBuild(
     const [built] = await Promise.all([threads.build(building, ports), reading]);
     return built;
   } finally {
-    // Ports that were moved are closed by who has them. Where nobody builds, whoever reads hears of it by this.
+    // A port that was moved belongs to another thread, and nothing becomes of it here. Where nobody builds, whoever reads hears that the other end is closed.
     for (const { port1, port2 } of [parts, begun, helped]) {
       port1.close();
       port2.close();

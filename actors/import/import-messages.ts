@@ -45,9 +45,6 @@ interface PartTaken {
   readonly buffers: readonly ArrayBufferLike[];
 }
 
-/** The entries of a batch that has none. */
-const noRows = Buffer.from(new SharedArrayBuffer(0));
-
 /** Each has 2 MB of entries and as much memory for blocks, now and then a chunk's columns. */
 const partsAheadMax = 8;
 
@@ -132,7 +129,7 @@ export class PartsSender implements RowSink {
 
   async #endRange(): Promise<void> {
     const last = this.#packer.end(() => this.#blocksBuffer());
-    if (last !== null) await this.#sendRows(noRows, 0, last);
+    if (last !== null) await this.#sendRows(Buffer.alloc(0), 0, last);
   }
 
   #sendRows(bytes: Buffer, rowCount: number, { blocks, memory }: PackedBlocks): Promise<void> {
@@ -270,7 +267,7 @@ export class PartsReceiver {
         sawSharedIn(message.columns, usedBriefly);
         return message;
       case 'rows':
-        // The others are used again.
+        // Memory of the usual lengths goes back to its reader, who uses it again; any other is garbage soon.
         for (const { byteLength } of [message.bytes.buffer, message.memory])
           if (byteLength !== batchBytes && byteLength !== blocksBytes) usedBriefly(byteLength);
         return message;

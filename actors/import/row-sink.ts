@@ -8,7 +8,7 @@ export const batchBytes = 2 * 1024 * 1024;
 export interface RowSink {
   /** Begins with the rows of a range. */
   range(range: Pick<FileRange, 'number' | 'firstRow'>): Promise<void>;
-  /** Memory for a batch of at least so many bytes, with anything in it: one of those that it was given before, where it has that again and they are enough. */
+  /** Makes memory for a batch of at least so many bytes, in which anything may stand: that of an earlier batch has come back and is used again, where it is long enough. */
   batchBuffer(bytes: number): ArrayBufferLike;
   /** Entries, one after the other; the buffer is the sink's. */
   rows(batch: RowsBatch): Promise<void>;

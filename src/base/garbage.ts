@@ -63,7 +63,7 @@ export function sharedBuffer(bytes: number): Buffer {
   return Buffer.from(new SharedArrayBuffer(bytes));
 }
 
-/** Makes memory as `sharedBuffer` does, for bytes that nobody keeps: this thread looks only at young objects for most of them. */
+/** Makes memory as `sharedBuffer` does, for bytes that nobody keeps. This thread counts it by `usedBriefly`, which collects less than what `sharedBuffer` counts by. */
 export function sharedBriefly(bytes: number): Buffer {
   usedBriefly(bytes);
   return Buffer.from(new SharedArrayBuffer(bytes));

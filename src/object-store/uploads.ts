@@ -6,7 +6,7 @@ export const folderPieceBytes = 1024 * 1024;
 
 /**
  * The bytes of a stream in pieces of exactly `partBytes`, the last one shorter; at least one piece, which may be empty. Whoever takes a piece may
- * keep it, unless `lends`: then it is good until the next one is asked for, and what is a piece of a chunk as it is comes without a copy.
+ * keep it, unless `lends`: then it is good until the next one is asked for, and is not copied where one chunk has all of it.
  */
 export async function* inParts(
   chunks: AsyncIterable<Uint8Array>,

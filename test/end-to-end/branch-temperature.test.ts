@@ -60,7 +60,7 @@ describe('the first read of a branch', () => {
 
   it('asks no store, on the thread of its parent and on others', async () => {
     await api.count('source', { q: 'turns at 3' });
-    // By chance all of eight names were elsewhere, once in twenty-five runs.
+    // Names are chosen by their threads: left to chance, all eight were elsewhere once in 26 runs.
     const candidates = Array.from({ length: 200 }, (_, at) => `b${at}`);
     const isBeside = (name: string) => threadOf(name) === threadOf('source');
     const elsewhere = candidates.filter((name) => !isBeside(name)).slice(0, 4);

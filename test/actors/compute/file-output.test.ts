@@ -25,19 +25,14 @@ async function writeAll(output: FileOutput): Promise<void> {
 }
 
 async function copied(output: FileOutput): Promise<Buffer> {
-  const pieces = await piecesOf(output);
-  // The folder store takes these without a copy.
-  assert.ok(pieces.slice(0, -1).every(({ length }) => length === folderPieceBytes));
-  return Buffer.concat(pieces);
-}
-
-async function piecesOf(output: FileOutput): Promise<Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   await output.copyTo(async (piece) => {
     pieces.push(piece);
     await new Promise(setImmediate);
   });
-  return pieces;
+  // The folder store takes pieces of that length without a copy.
+  assert.ok(pieces.slice(0, -1).every(({ length }) => length === folderPieceBytes));
+  return Buffer.concat(pieces);
 }
 
 test('who reads before, while and after it is written gets all of it', async () => {

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { buildImport } from '../../../actors/compute/build-import.ts';
 import { type ImportThreads, importByThreads } from '../../../actors/compute/import-by-threads.ts';
-import type { ReadImportTask } from '../../../actors/compute/lanes.ts';
+import type { ImportFileTask, ReadImportTask } from '../../../actors/compute/lanes.ts';
 import { readImport } from '../../../actors/compute/read-import.ts';
 import { FileRanges } from '../../../actors/import/file-ranges.ts';
 import { importRequest } from '../../../actors/import/import-request.ts';
@@ -271,6 +271,12 @@ function arrived<T extends object>(task: T, ports: readonly MessagePort[]): T {
   return message;
 }
 
+/** An import of a CSV file that is long enough for help, by what it says of itself. */
+function longImport(path: string, key: string): ImportFileTask {
+  const bytes = limits.importHelpedBytesMin;
+  return { ...importRequest('format=csv'), path, bytes, dims: null, firstSequence: 5, writtenAt: 1e15, key };
+}
+
 test('who builds may begin long after who would help has found nothing to do', async () => {
   const path = folder.fileOf('short.csv', `number,note\n${longLines(50).join('\n')}\n`);
   const store = new MemoryObjectStore(systemClock);
@@ -287,8 +293,7 @@ test('who builds may begin long after who would help has found nothing to do', a
       return buildImport(components, arrived(task, ports));
     },
   };
-  const given = { path, bytes: limits.importHelpedBytesMin, dims: null, firstSequence: 5, writtenAt: 1e15 };
-  const asked = { ...importRequest('format=csv'), ...given, key: 'ns/ab/n/segment/late' };
+  const asked = longImport(path, 'ns/ab/n/segment/late');
 
   const built = await importByThreads(threads, asked);
 
@@ -297,18 +302,20 @@ test('who builds may begin long after who would help has found nothing to do', a
 
 test('where nobody can build, who has begun to read ends too; where nobody can read, nothing stays open', async () => {
   const path = folder.fileOf('nobody.csv', `number,note\n${longLines(50).join('\n')}\n`);
-  const given = { path, bytes: limits.importHelpedBytesMin, dims: null, firstSequence: 5, writtenAt: 1e15 };
-  const asked = { ...importRequest('format=csv'), ...given, key: 'ns/ab/n/segment/nobody' };
+  const asked = longImport(path, 'ns/ab/n/segment/nobody');
   const refuses = () => Promise.reject(new Error('no thread is free'));
   const openPorts = () => process.getActiveResourcesInfo().filter((kind) => kind === 'MessagePort').length;
   const before = openPorts();
+  let helps = 0;
   let reading: Promise<void> = Promise.resolve();
   const threads: ImportThreads = {
     read: (task, ports) => {
       reading = readImport(arrived(task, ports));
       return reading;
     },
-    help: () => assert.fail('nobody builds, so nobody is to help'),
+    help: async () => {
+      helps++;
+    },
     build: refuses,
   };
 
@@ -316,4 +323,5 @@ test('where nobody can build, who has begun to read ends too; where nobody can r
   await reading;
   await assert.rejects(importByThreads({ ...threads, read: refuses }, asked), /no thread is free/u);
   await eventually(() => openPorts() <= before, 'all ports are closed');
+  assert.equal(helps, 0);
 });
