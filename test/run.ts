@@ -2,7 +2,8 @@
  * What `npm test` runs: every test/**\/*.test.ts, in the processes that `support/test-jobs.ts` plans; benchmarks and the
  * longer runs are started by their own commands. A word on the command line picks the files whose path contains it.
  *
- * Prints one line a file, every failure as it comes, every skipped test with its reason, and the runner's own sums.
+ * Prints one line a file, every failure as it comes, what the process of a failed test printed, every skipped test with its
+ * reason, and the runner's own sums.
  * Ends with 1 where a test failed, a file ran no test, or nothing ran; with TIDEBASE_TEST_NO_SKIP=1 also where a test
  * was skipped. With TIDEBASE_TEST_SLOWEST=N it names the N files that took longest; with TIDEBASE_TEST_COSTS=1 it writes
  * what each took, which the next run is planned by.
@@ -30,6 +31,8 @@ const cores = Math.max(2, availableParallelism());
 const fileTimeoutMs = 5 * 60_000;
 /** Its own limit comes before its process's: then its hooks end what it has started. */
 const endMsMax = 30_000;
+/** Of what a process printed, where a test in it failed: its servers' errors come last. */
+const toldCharactersMax = 20_000;
 const slowestTold = Number(process.env.TIDEBASE_TEST_SLOWEST ?? 0);
 const againMax = Number(process.env.TIDEBASE_TEST_AGAIN ?? 0);
 
@@ -193,6 +196,10 @@ function onEnd({ report }: Running): void {
   const suites = report.sums.get('suites') ?? 0;
   report.sums.set('suites', Math.max(0, suites - report.files.length));
   for (const file of report.files) sayEnd(file);
+  const printed = report.output.trimEnd().slice(-toldCharactersMax);
+  if (printed !== '' && report.files.some(({ failures }) => failures.length > 0)) {
+    say(`  printed by the process of ${report.files.map(({ path }) => path).join(', ')}:\n${printed}\n`);
+  }
 }
 
 function endFile(file: FileReport, durationMs: number): void {

@@ -1,6 +1,6 @@
 /** The real server as a child process on a port of its own: started, watched, stopped, killed, started again. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { appendFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after } from 'node:test';
@@ -17,6 +17,8 @@ const startMsMax = 90_000;
 const pollMs = 50;
 /** Longer than the server's own drain: with half of its PUTs unanswered, ten of them at a time on two cores, a stop took 38 s. */
 const stopMsMax = 60_000;
+/** Of each server, where tests have failed: the first ones are the cause, the rest repeats them. */
+const explainedErrorsMax = 20;
 
 export type Engine = 'auto' | 'uws' | 'node';
 
@@ -53,9 +55,19 @@ export interface ProcessEnd {
 
 const living = new Set<ChildProcess>();
 const folders: string[] = [];
+const servers: ServerProcess[] = [];
 // What a failed test leaves running would keep the test process alive for ever.
 after(clear);
-process.once('exit', clear);
+process.once('exit', () => {
+  clear();
+  if (process.exitCode) explain();
+});
+
+/** Beside tests that failed: what their servers logged as errors, because a client is told no cause of a 500. */
+function explain(): void {
+  const said = servers.flatMap((server) => server.loggedErrors().slice(0, explainedErrorsMax));
+  if (said.length > 0) writeSync(2, `the servers of these tests logged:\n${said.join('\n')}\n`);
+}
 
 function clear(): void {
   for (const child of living) {
@@ -101,6 +113,7 @@ export class ServerProcess {
   constructor(options: ServerProcessOptions) {
     const { folder, command = 'server', engine = 'auto', plans = 'unlimited', env = {}, cores } = options;
     this.options = options;
+    servers.push(this);
     const words = [process.execPath, ...(options.nodeArguments ?? []), mainFile, command];
     // `taskset` becomes the server: its process id is the server's.
     const [program = '', ...args] = cores === undefined ? words : ['taskset', '-c', cores, ...words];
