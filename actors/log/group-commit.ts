@@ -4,7 +4,6 @@ import type { LogIdentity } from '../../protocol/worker-tasks.ts';
 import { assert } from '../../src/base/assert.ts';
 import { ByteGate, type Hold } from '../../src/base/byte-gate.ts';
 import { type Moment, momentOf, noMoment } from '../../src/base/clock.ts';
-import { FairQueue } from '../../src/base/fair-queue.ts';
 import { xxh64 } from '../../src/base/hash.ts';
 import { isOwn } from '../../src/base/owners.ts';
 import { randomHex } from '../../src/base/random.ts';
@@ -15,6 +14,7 @@ import { appendToSlot } from './append.ts';
 import { uploadBlob } from './blob.ts';
 import { EarlyGroups } from './early-groups.ts';
 import type { LogComponents } from './log-components.ts';
+import { RecordQueue } from './record-queue.ts';
 import type { LogPosition } from './replay.ts';
 import { targetKey } from './unflushed.ts';
 
@@ -93,12 +93,7 @@ export class GroupCommit {
   readonly #identity: LogIdentity;
   readonly #options: GroupCommitOptions;
   readonly #limits: FlowLimits;
-  readonly #queue = new FairQueue<Pending>({
-    tenantMax: Number.POSITIVE_INFINITY,
-    max: Number.POSITIVE_INFINITY,
-  });
-  /** The next one of the queue, where it did not fit into the last group. */
-  #carried: Pending | null = null;
+  readonly #queue = new RecordQueue<Pending>();
   /** Orders of the records that are not answered yet, which rise. */
   readonly #unanswered = new Set<number>();
   /** Bytes in the queue alone: what decides when a group is full. */
@@ -331,7 +326,7 @@ export class GroupCommit {
   }
 
   #enqueue(pending: Pending): void {
-    this.#queue.push(pending.share, pending);
+    this.#queue.push(pending);
     this.#queueBytes += pending.payload.byteLength;
     // The next group takes it along at no price where it goes early already, or now.
     if (pending.isUrgent && !this.#isEarly && this.#waitMs() > lingerMs)
@@ -409,7 +404,7 @@ export class GroupCommit {
   }
 
   get #isEmpty(): boolean {
-    return this.#queue.size === 0 && this.#carried === null && !this.#owesBarrier;
+    return this.#queue.isEmpty && !this.#owesBarrier;
   }
 
   /** Whether others wait for a header with the placement of now. */
@@ -421,28 +416,17 @@ export class GroupCommit {
     return isOwn(this.#owners, placementKey(tenantId, namespace));
   }
 
-  /** The next record, whoever's share has written least; of each target in the order in which they were submitted. */
-  #next(): Pending | null {
-    const carried = this.#carried;
-    this.#carried = null;
-    if (carried !== null) return carried;
-    const taken = this.#queue.shift();
-    if (taken === null) return null;
-    this.#queue.charge(taken.share, taken.item.bytes);
-    return taken.item;
-  }
-
   #takeGroup(): Pending[] {
     const group: Pending[] = [];
     let bytes = 0;
-    for (let next = this.#next(); next !== null; next = this.#next()) {
+    for (let next = this.#queue.shift(); next !== null; next = this.#queue.shift()) {
       if (!this.#isOwn(next.head)) {
         this.#queueBytes -= next.payload.byteLength;
         this.#abandon(next);
         continue;
       }
       if (group.length > 0 && bytes + next.payload.byteLength > this.#limits.logGroupBytes) {
-        this.#carried = next;
+        this.#queue.putBack(next);
         break;
       }
       group.push(next);
@@ -482,9 +466,7 @@ export class GroupCommit {
 
   #abandonAll(group: readonly Pending[]): void {
     this.#sealed = true;
-    const carried = this.#carried === null ? [] : [this.#carried];
-    this.#carried = null;
-    for (const pending of [...group, ...carried, ...this.#queue.clear()]) this.#abandon(pending);
+    for (const pending of [...group, ...this.#queue.clear()]) this.#abandon(pending);
     this.#queueBytes = 0;
     this.#wake();
   }

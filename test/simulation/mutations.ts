@@ -32,6 +32,13 @@ export interface Mutation extends Edit {
 
 export const mutations: readonly Mutation[] = [
   {
+    name: 'each record waits by its own share',
+    file: 'actors/log/record-queue.js',
+    find: 'this.#queue.push(records.share, record);',
+    replace: 'this.#queue.push(record.share, record);',
+    why: 'where the owner of a tenant is learned meanwhile, a later record of a target gets into the log before an earlier one',
+  },
+  {
     name: 'acknowledge before the PUT',
     file: 'actors/log/group-commit.js',
     find: 'const outcome = await appendToSlot(',

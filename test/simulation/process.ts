@@ -67,6 +67,8 @@ export interface ProcessOptions {
 
 /** A server that is told of its end stops within this time. */
 const stopAfterSealMs = 100;
+/** The owner of a tenant is another one after so many requests of clients. */
+const requestsOfAnOwner = 3;
 
 /** One process of the server in the simulated world: it can be paused, cut off, and killed between any two instructions. */
 export class SimulatedProcess implements Owner {
@@ -81,6 +83,8 @@ export class SimulatedProcess implements Owner {
   #sleepsUntilMs = 0;
   #isLeaving = false;
   #draining = false;
+  /** Requests of clients. */
+  #asked = 0;
   dead = false;
   starting = true;
   pausedUntilMs = 0;
@@ -230,9 +234,11 @@ export class SimulatedProcess implements Owner {
     asked: Asked,
     body: Uint8Array | null,
   ): Promise<Answer> {
-    const host = this.#composed?.host;
-    if (host === undefined) return never();
+    if (this.#composed === null) return never();
+    const { host, components } = this.#composed;
     const asking = call(operation, namespace, asked);
+    // Whose a tenant is may be learned while records of it wait for the log.
+    components.shares.learn(asking.tenantId, Math.floor(this.#asked++ / requestsOfAnOwner) % 2, 1);
     const isTenant = operation === internalCalls.createTenant;
     if (this.#router !== null) return this.#answerRouted(this.#router, asking, body, isTenant);
     try {

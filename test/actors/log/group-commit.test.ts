@@ -489,6 +489,24 @@ test('an owner who fills the queue leaves room for another, whose record goes wi
   await clock.run(commit.whenIdle());
 });
 
+test('records of a target keep their order where its owner is learned while some of them wait', async () => {
+  const unknown = { owner: -3, tenant: 1, weight: 1 };
+  const known = { owner: 7, tenant: 1, weight: 100 };
+  // What the unknown owner has written counts against it.
+  append('a', 1, MiB, 1, { share: unknown });
+  await clock.run(commit.whenIdle());
+
+  const before = [2, 3].map((version) => append('a', version, 10, 1, { share: unknown }));
+  const after = [4, 5].map((version) => append('a', version, 10, 1, { share: known }));
+  await clock.run(commit.whenIdle());
+
+  assert.deepEqual(stored, ['a1@1.0', 'a2@2.0', 'a3@2.1', 'a4@2.2', 'a5@2.3']);
+  assert.ok([...before, ...after].every((outcome) => outcome.position !== null));
+  const next = append('a', 6, 10, 1, { share: known });
+  await clock.run(commit.whenIdle());
+  assert.equal(slotOf(next), 3);
+});
+
 test('a refusal of an older epoch, heard late, does not let in what follows a refusal of the newer one', async () => {
   const hold = gate();
   let fails = false;

@@ -1,0 +1,71 @@
+import { must } from '../../src/base/assert.ts';
+import { FairQueue } from '../../src/base/fair-queue.ts';
+import type { Share } from '../../src/base/share.ts';
+import type { RecordHead } from '../../src/stored/log-object.ts';
+
+/** What the queue looks at of a record. */
+export interface QueuedRecord {
+  readonly head: Pick<RecordHead, 'tenantId'>;
+  readonly bytes: number;
+  readonly share: Share;
+}
+
+/** All that waits of one tenant. */
+interface TenantRecords {
+  /** What all of them wait by: the share of the first. */
+  readonly share: Share;
+  count: number;
+}
+
+/**
+ * Records that wait for their group. The next one is of whoever's share has written least, and each tenant's come in the order in which they were
+ * pushed. That holds too where the tenant's owner is learned while some of them wait: between owners there is no order, and a record that a
+ * later one of its target overtook would be lost by a crash between their groups, after which the target could not be opened.
+ */
+export class RecordQueue<T extends QueuedRecord> {
+  readonly #queue = new FairQueue<T>({
+    tenantMax: Number.POSITIVE_INFINITY,
+    max: Number.POSITIVE_INFINITY,
+  });
+  readonly #byTenant = new Map<number, TenantRecords>();
+  #first: T | null = null;
+
+  get isEmpty(): boolean {
+    return this.#queue.size === 0 && this.#first === null;
+  }
+
+  push(record: T): void {
+    const { tenantId } = record.head;
+    const records = this.#byTenant.get(tenantId) ?? { share: record.share, count: 0 };
+    if (records.count++ === 0) this.#byTenant.set(tenantId, records);
+    this.#queue.push(records.share, record);
+  }
+
+  /** Takes the next record, and charges its share for it; null where none waits. */
+  shift(): T | null {
+    const first = this.#first;
+    this.#first = null;
+    if (first !== null) return first;
+    const taken = this.#queue.shift();
+    if (taken === null) return null;
+    const { share, item } = taken;
+    this.#queue.charge(share, item.bytes);
+    const { tenantId } = item.head;
+    const records = must(this.#byTenant.get(tenantId), 'what is known of a record that waited');
+    if (--records.count === 0) this.#byTenant.delete(tenantId);
+    return item;
+  }
+
+  /** Makes the record that was taken last the next one again. */
+  putBack(record: T): void {
+    this.#first = record;
+  }
+
+  /** Takes out everything that waits, the next one first. */
+  clear(): T[] {
+    const first = this.#first === null ? [] : [this.#first];
+    this.#first = null;
+    this.#byTenant.clear();
+    return [...first, ...this.#queue.clear()];
+  }
+}
