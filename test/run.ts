@@ -31,7 +31,7 @@ const cores = Math.max(2, availableParallelism());
 const fileTimeoutMs = 5 * 60_000;
 /** Its own limit comes before its process's: then its hooks end what it has started. */
 const endMsMax = 30_000;
-/** Of what a process printed, where a test in it failed: its servers' errors come last. */
+/** How much of what a process printed is told where a test in it failed: the end, where its servers' errors are. */
 const toldCharactersMax = 20_000;
 const slowestTold = Number(process.env.TIDEBASE_TEST_SLOWEST ?? 0);
 const againMax = Number(process.env.TIDEBASE_TEST_AGAIN ?? 0);

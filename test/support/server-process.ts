@@ -17,7 +17,7 @@ const startMsMax = 90_000;
 const pollMs = 50;
 /** Longer than the server's own drain: with half of its PUTs unanswered, ten of them at a time on two cores, a stop took 38 s. */
 const stopMsMax = 60_000;
-/** Of each server, where tests have failed: the first ones are the cause, the rest repeats them. */
+/** How many errors of each server are told where tests have failed: the first ones are the cause, the rest repeats them. */
 const explainedErrorsMax = 20;
 
 export type Engine = 'auto' | 'uws' | 'node';
