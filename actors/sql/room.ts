@@ -57,7 +57,7 @@ export class RoomExceeded extends Error {
   }
 }
 
-type Numbers = Int32Array | Float64Array | Uint32Array;
+type Numbers = Int32Array | Float64Array | Uint32Array | Uint8Array;
 
 const largeCount = 65_536;
 /** Tables of pairs that a query has at most: others find some too. */
@@ -127,6 +127,12 @@ export class Room {
     const { larger, isNew } = this.#of(Int32Array<ArrayBuffer>, count);
     if (!isNew) larger.fill(0);
     return larger;
+  }
+
+  /** Makes bytes in which anything may stand. */
+  bytes(count: number): Buffer<ArrayBuffer> {
+    const { buffer, byteLength } = this.#of(Uint8Array<ArrayBuffer>, count).larger;
+    return Buffer.from(buffer, 0, byteLength);
   }
 
   /** Whether who has asked for so many pairs should have a table of them. */

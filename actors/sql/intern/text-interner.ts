@@ -22,25 +22,27 @@ export class TextInterner implements Interner {
   /** The hash of each number's string, and where the string ends in `#blob`. */
   #hashes = new Int32Array(internedFirst);
   #ends = new Uint32Array(internedFirst);
-  #blob = Buffer.from(new ArrayBuffer(internedFirst * bytesOfTextFirst));
+  #blob: Buffer<ArrayBuffer>;
   #count = 0;
   #blobBytes = 0;
   readonly #room: Room;
   readonly #byCodes: ByCodes;
   /** What codes belong to: the same object however many strings there are, so that what is known of its codes stays known. */
-  readonly #dictionary = {
-    count: 0,
-    bytes: this.#blob,
-    ends: this.#ends,
-    isDistinct: true,
-    codeOf: (text: Buffer) => this.#find(text),
-  };
+  readonly #dictionary;
   nullNumber = -1;
   readonly #hashOf = (number: number) => this.#hashes[number] as number;
 
   /** `room`: for as many strings as can come. */
   constructor(room: Room) {
     this.#room = room;
+    this.#blob = room.bytes(internedFirst * bytesOfTextFirst);
+    this.#dictionary = {
+      count: 0,
+      bytes: this.#blob,
+      ends: this.#ends,
+      isDistinct: true,
+      codeOf: (text: Buffer) => this.#find(text),
+    };
     this.#byCodes = new ByCodes(room);
   }
 
@@ -192,10 +194,11 @@ export class TextInterner implements Interner {
 
   #largerBlob(bytes: number): Buffer<ArrayBuffer> {
     const wanted = this.#blobBytes + bytes;
-    return Buffer.from(new ArrayBuffer(Math.max(wanted, blobLengthAfter(this.#blob.length))));
+    return this.#room.bytes(Math.max(wanted, blobLengthAfter(this.#blob.length)));
   }
 
   #moveTo(larger: Buffer<ArrayBuffer>): void {
+    this.#room.giveBack(this.#blob);
     this.#blob = larger;
     this.#dictionary.bytes = larger;
   }
