@@ -81,6 +81,8 @@ interface Pending {
   readonly hold: Hold;
   /** Rises with each record taken. */
   readonly order: number;
+  /** Whether its target was another server's at some time since it was taken: that one may have written what this record would be. */
+  hasMoved: boolean;
   readonly resolve: (position: LogPosition) => void;
   readonly reject: (error: Error) => void;
 }
@@ -94,8 +96,8 @@ export class GroupCommit {
   readonly #options: GroupCommitOptions;
   readonly #limits: FlowLimits;
   readonly #queue = new RecordQueue<Pending>();
-  /** Orders of the records that are not answered yet, which rise. */
-  readonly #unanswered = new Set<number>();
+  /** The records that are not answered yet, by their orders, which rise. */
+  readonly #unanswered = new Map<number, Pending>();
   /** Bytes in the queue alone: what decides when a group is full. */
   #queueBytes = 0;
   /** Bytes of everything accepted and not answered: what is bounded. */
@@ -185,6 +187,11 @@ export class GroupCommit {
   adopt(owners: Owners): void {
     if (owners.placement <= this.#owners.placement) return;
     this.#owners = owners;
+    for (const pending of this.#unanswered.values()) {
+      if (this.#isOwn(pending.head)) continue;
+      pending.hasMoved = true;
+      this.#endEpoch(pending);
+    }
     void this.#send();
   }
 
@@ -227,9 +234,11 @@ export class GroupCommit {
       const hold = this.#hold({ head, epoch, bytes, share });
       if (typeof hold === 'string') return this.#refuse({ head, epoch, reject }, hold);
       const order = ++this.#taken;
-      this.#unanswered.add(order);
       this.#failedEpochs.delete(targetKey(head));
-      this.#enter({ head, payload, bytes, epoch, share, isUrgent, hold, order, resolve, reject });
+      const record = { head, payload, bytes, epoch, share, isUrgent, order };
+      const pending = { ...record, hold, hasMoved: false, resolve, reject };
+      this.#unanswered.set(order, pending);
+      this.#enter(pending);
     });
   }
 
@@ -260,23 +269,28 @@ export class GroupCommit {
 
   /** The order of the first record that is not answered yet; infinite where there is none. */
   #oldest(): number {
-    const [oldest] = this.#unanswered;
+    const [oldest] = this.#unanswered.keys();
     return oldest ?? Number.POSITIVE_INFINITY;
   }
 
   /** Reserves room for a record, or answers why it may not be taken. */
   #hold({ head, epoch, bytes, share }: Pick<Pending, 'head' | 'epoch' | 'bytes' | 'share'>): Hold | Refusal {
     const failed = this.#failedEpochs.get(targetKey(head));
-    if (this.#sealed || (failed !== undefined && failed >= epoch)) return 'not-written';
+    if (this.#sealed || !this.#isOwn(head) || (failed !== undefined && failed >= epoch)) return 'not-written';
     return this.#waiting.reserve(share.owner, bytes) ?? 'busy';
   }
 
   #refuse(pending: Pick<Pending, 'head' | 'epoch' | 'reject'>, refusal: Refusal): void {
-    const key = targetKey(pending.head);
-    const failed = this.#failedEpochs.get(key) ?? pending.epoch;
-    // A sealed log takes nothing of any epoch.
-    if (!this.#sealed) this.#failedEpochs.set(key, Math.max(failed, pending.epoch));
+    this.#endEpoch(pending);
     pending.reject(new AppendRefused(refusal));
+  }
+
+  /** Nothing more of a record's epoch is taken. */
+  #endEpoch({ head, epoch }: Pick<Pending, 'head' | 'epoch'>): void {
+    // A sealed log takes nothing of any epoch.
+    if (this.#sealed) return;
+    const key = targetKey(head);
+    this.#failedEpochs.set(key, Math.max(this.#failedEpochs.get(key) ?? epoch, epoch));
   }
 
   #enter(pending: Pending): void {
@@ -420,7 +434,7 @@ export class GroupCommit {
     const group: Pending[] = [];
     let bytes = 0;
     for (let next = this.#queue.shift(); next !== null; next = this.#queue.shift()) {
-      if (!this.#isOwn(next.head)) {
+      if (next.hasMoved) {
         this.#queueBytes -= next.payload.byteLength;
         this.#abandon(next);
         continue;

@@ -2,24 +2,25 @@ import { must } from '../../src/base/assert.ts';
 import { FairQueue } from '../../src/base/fair-queue.ts';
 import type { Share } from '../../src/base/share.ts';
 import type { RecordHead } from '../../src/stored/log-object.ts';
+import { targetKey } from './unflushed.ts';
 
 /** What the queue looks at of a record. */
 export interface QueuedRecord {
-  readonly head: Pick<RecordHead, 'tenantId'>;
+  readonly head: Pick<RecordHead, 'tenantId' | 'namespaceId'>;
   readonly bytes: number;
   readonly share: Share;
 }
 
-/** All that waits of one tenant. */
-interface TenantRecords {
+/** All that waits of one target. */
+interface TargetRecords {
   /** What all of them wait by: the share of the first. */
   readonly share: Share;
   count: number;
 }
 
 /**
- * Records that wait for their group. The next one is of whoever's share has written least, and each tenant's come in the order in which they were
- * pushed. That holds too where the tenant's owner is learned while some of them wait: between owners there is no order, and a record that a
+ * Records that wait for their group. The next one is of whoever's share has written least, and each target's come in the order in which they were
+ * pushed. That holds too where the owner of its tenant is learned while some of them wait: between owners there is no order, and a record that a
  * later one of its target overtook would be lost by a crash between their groups, after which the target could not be opened.
  */
 export class RecordQueue<T extends QueuedRecord> {
@@ -27,7 +28,7 @@ export class RecordQueue<T extends QueuedRecord> {
     tenantMax: Number.POSITIVE_INFINITY,
     max: Number.POSITIVE_INFINITY,
   });
-  readonly #byTenant = new Map<number, TenantRecords>();
+  readonly #byTarget = new Map<string, TargetRecords>();
   #first: T | null = null;
 
   get isEmpty(): boolean {
@@ -35,9 +36,9 @@ export class RecordQueue<T extends QueuedRecord> {
   }
 
   push(record: T): void {
-    const { tenantId } = record.head;
-    const records = this.#byTenant.get(tenantId) ?? { share: record.share, count: 0 };
-    if (records.count++ === 0) this.#byTenant.set(tenantId, records);
+    const key = targetKey(record.head);
+    const records = this.#byTarget.get(key) ?? { share: record.share, count: 0 };
+    if (records.count++ === 0) this.#byTarget.set(key, records);
     this.#queue.push(records.share, record);
   }
 
@@ -50,9 +51,9 @@ export class RecordQueue<T extends QueuedRecord> {
     if (taken === null) return null;
     const { share, item } = taken;
     this.#queue.charge(share, item.bytes);
-    const { tenantId } = item.head;
-    const records = must(this.#byTenant.get(tenantId), 'what is known of a record that waited');
-    if (--records.count === 0) this.#byTenant.delete(tenantId);
+    const key = targetKey(item.head);
+    const records = must(this.#byTarget.get(key), 'what is known of a record that waited');
+    if (--records.count === 0) this.#byTarget.delete(key);
     return item;
   }
 
@@ -65,7 +66,7 @@ export class RecordQueue<T extends QueuedRecord> {
   clear(): T[] {
     const first = this.#first === null ? [] : [this.#first];
     this.#first = null;
-    this.#byTenant.clear();
+    this.#byTarget.clear();
     return [...first, ...this.#queue.clear()];
   }
 }

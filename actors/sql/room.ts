@@ -57,7 +57,7 @@ export class RoomExceeded extends Error {
   }
 }
 
-type Numbers = Int32Array | Float64Array | Uint32Array | Uint8Array;
+type Numbers = Int32Array | Float64Array | Uint32Array;
 
 const largeCount = 65_536;
 /** Tables of pairs that a query has at most: others find some too. */
@@ -129,10 +129,17 @@ export class Room {
     return larger;
   }
 
-  /** Makes bytes in which anything may stand. */
+  /** Makes bytes in which anything may stand. Not counted here: who fills them counts how many it has filled, and most of many are never touched. */
   bytes(count: number): Buffer<ArrayBuffer> {
-    const { buffer, byteLength } = this.#of(Uint8Array<ArrayBuffer>, count).larger;
-    return Buffer.from(buffer, 0, byteLength);
+    if (this.#buffers === null || count < this.#buffers.bytesMin) return Buffer.from(new ArrayBuffer(count));
+    const { buffer } = this.#buffers.take(2 ** Math.ceil(Math.log2(count)));
+    this.#taken.add(buffer);
+    return Buffer.from(buffer);
+  }
+
+  /** Takes back bytes that were made here, which nobody looks at any more. */
+  giveBackBytes({ buffer }: Buffer<ArrayBuffer>): void {
+    if (this.#taken.delete(buffer)) this.#buffers?.give(buffer);
   }
 
   /** Whether who has asked for so many pairs should have a table of them. */

@@ -198,7 +198,7 @@ export class TextInterner implements Interner {
   }
 
   #moveTo(larger: Buffer<ArrayBuffer>): void {
-    this.#room.giveBack(this.#blob);
+    this.#room.giveBackBytes(this.#blob);
     this.#blob = larger;
     this.#dictionary.bytes = larger;
   }

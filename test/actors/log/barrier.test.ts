@@ -205,6 +205,42 @@ test('what moves away and comes back is taken again, in the next epoch of its ta
   assert.deepEqual(await log(), ['barrier 2', 'barrier 3', `group 3 ${moved}1`]);
 });
 
+test('what waits behind its blob while its namespace moves away and comes back is refused, and what follows of its epoch', async () => {
+  const uploaded = gate();
+  store.plan = ({ key }) => (key.includes('/blob/') ? { until: uploaded.opened } : undefined);
+  const large = append(moved, 1, limits.logRecordInlineBytesMax + 1);
+  const behind = append(moved, 2);
+  commit.adopt(two);
+  commit.adopt({ ...alone, placement: 3 });
+  const late = append(moved, 3, 10, 1);
+  // The next actor on this server begins where the other server has left off.
+  const next = append(moved, 3, 10, 2);
+  uploaded.open();
+  await clock.run(commit.whenIdle());
+
+  assert.deepEqual([large.end, behind.end, late.end], ['not-written', 'not-written', 'not-written']);
+  assert.equal(next.end, 'in slot 3');
+  assert.deepEqual(await log(), ['barrier 2', 'barrier 3', `group 3 ${moved}3`]);
+});
+
+test('what waits for the end of a group while its namespace moves away and comes back is refused', async () => {
+  const landing = gate();
+  store.plan = ({ operation }) => (operation === 'create' ? { until: landing.opened } : undefined);
+  append(kept, 1);
+  await clock.advance(2);
+  const waits = append(moved, 1);
+  commit.adopt(two);
+  const meanwhile = append(moved, 1, 10, 2);
+  commit.adopt({ ...alone, placement: 3 });
+  const same = append(moved, 2);
+  landing.open();
+  store.plan = () => undefined;
+  await clock.run(commit.whenIdle());
+
+  assert.deepEqual([waits.end, meanwhile.end, same.end], ['not-written', 'not-written', 'not-written']);
+  assert.deepEqual(await log(), [`group 1 ${kept}1`, 'barrier 3']);
+});
+
 test('a barrier that meets the seal of its log is the end, and a sealed log has no barriers', async () => {
   append(kept, 1);
   await clock.advance(commitMs);
