@@ -30,23 +30,37 @@ function treeOf(processId: number): number[] {
 export interface ThreadCpu {
   readonly threadId: string;
   readonly name: string;
+  /** In its own code, and in the kernel's for it. */
+  readonly userSeconds: number;
+  readonly systemSeconds: number;
+  /** Both together. */
   readonly seconds: number;
 }
 
 /** The threads of one process. Node names few of them: the order of their ids is that of their start. */
 export function threadCpu(processId: number): ThreadCpu[] {
   const folder = `/proc/${processId}/task`;
-  return readdirSync(folder).map((threadId) => ({
-    threadId,
-    name: textOf(`${folder}/${threadId}/comm`).trim(),
-    seconds: ticksOf(`${folder}/${threadId}/stat`) / ticksPerSecond,
-  }));
+  return readdirSync(folder).map((threadId) => {
+    const { user, system } = timesOf(`${folder}/${threadId}/stat`);
+    return {
+      threadId,
+      name: textOf(`${folder}/${threadId}/comm`).trim(),
+      userSeconds: user / ticksPerSecond,
+      systemSeconds: system / ticksPerSecond,
+      seconds: (user + system) / ticksPerSecond,
+    };
+  });
 }
 
-/** User and system time; 0 for one that has ended meanwhile. */
 function ticksOf(file: string): number {
+  const { user, system } = timesOf(file);
+  return user + system;
+}
+
+/** User and system time in ticks; 0 for one that has ended meanwhile. */
+function timesOf(file: string): { readonly user: number; readonly system: number } {
   const [, , , , , , , , , , , user = '0', system = '0'] = fieldsOf(file);
-  return Number(user) + Number(system);
+  return { user: Number(user), system: Number(system) };
 }
 
 function childrenByParent(): ReadonlyMap<number, readonly number[]> {
