@@ -30,10 +30,11 @@ function treeOf(processId: number): number[] {
 export interface ThreadCpu {
   readonly threadId: string;
   readonly name: string;
-  /** In its own code, and in the kernel's for it. */
+  /** How long it ran code of its process. */
   readonly userSeconds: number;
+  /** How long the kernel worked for it. */
   readonly systemSeconds: number;
-  /** Both together. */
+  /** User and system time together. */
   readonly seconds: number;
 }
 

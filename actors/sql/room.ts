@@ -129,7 +129,7 @@ export class Room {
     return larger;
   }
 
-  /** Makes bytes in which anything may stand. Not counted here: who fills them counts how many it has filled, and most of many are never touched. */
+  /** Makes bytes in which anything may stand. They are not counted as arrays are: whoever fills them counts those, and most of a long buffer is never touched. */
   bytes(count: number): Buffer<ArrayBuffer> {
     if (this.#buffers === null || count < this.#buffers.bytesMin) return Buffer.from(new ArrayBuffer(count));
     const { buffer } = this.#buffers.take(2 ** Math.ceil(Math.log2(count)));

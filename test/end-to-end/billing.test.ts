@@ -7,6 +7,7 @@ import { builtInPlans } from '../../src/accounts/plans.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { priceSettingsOf, standInAt } from '../support/billing-world.ts';
 import { browserMissing, desktop, inspectPage, startBrowser, watched } from '../support/browser.ts';
+import { plansFile } from '../support/plans-file.ts';
 import {
   restart,
   type ServerProcess,
@@ -34,7 +35,13 @@ let server: ServerProcess;
 let anyone: ApiClient;
 
 before(async () => {
-  server = await startServer({ folder, plans: 'built-in', ...quick, env: { ...quick.env, ...env } });
+  // Else a tenant that has stored too much has written too much as well, and which of the two it is told depends on what the front has heard.
+  const plans = plansFile(folder, 'built-in', { included_write_gb: 100 });
+  server = await startServer({
+    folder,
+    ...quick,
+    env: { ...quick.env, ...env, TIDEBASE_PLANS_FILE: plans },
+  });
   anyone = new ApiClient(server.url);
   stripe.webhook = { url: `${server.url}/v1/billing/webhook`, secret };
 });
@@ -116,7 +123,7 @@ describe('a paid plan', () => {
     assert.equal((await key.get('notes', 'a')).text, 'x');
   });
 
-  it('that ends with more stored than the free plan has leaves all readable, and refuses writes', async () => {
+  it('that ends with more stored than the free plan has leaves all readable, and writes are 507', async () => {
     const { key } = await person();
     const subscription = await subscribe(key);
     // An unverified free tenant has 10 MB.
@@ -129,13 +136,9 @@ describe('a paid plan', () => {
     assert.deepEqual([billing.plan, billing.subscribed, billing.status], ['free', false, 'canceled']);
     assert.equal((await key.call<{ count: number }>('POST', '/v1/namespaces/large/count', {})).count, 12);
     assert.equal((await key.get('large', 'd3')).text.length, 1_000_002);
-    const more = await key.request('POST', '/v1/namespaces/large/docs', {
+    await key.refused({ status: 507, code: 'quota_full' }, 'POST', '/v1/namespaces/large/docs', {
       body: { docs: [{ id: 'more', text: 'z' }] },
     });
-    const { code } = more.json() as { code: string };
-    // As much was written this month as is stored: it is refused for that as soon as the front has heard what was written.
-    const refusals = ['507 quota_full', '402 email_unverified'];
-    assert.ok(refusals.includes(`${more.status} ${code}`), `${more.status} ${code}`);
     await key.call('POST', '/v1/namespaces/large/delete', { ids: ['d0'] });
   });
 

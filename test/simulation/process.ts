@@ -83,7 +83,7 @@ export class SimulatedProcess implements Owner {
   #sleepsUntilMs = 0;
   #isLeaving = false;
   #draining = false;
-  /** Requests of clients. */
+  /** How many requests clients have sent. */
   #asked = 0;
   dead = false;
   starting = true;

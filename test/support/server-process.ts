@@ -63,7 +63,7 @@ process.once('exit', () => {
   if (process.exitCode) explain();
 });
 
-/** Beside tests that failed: what their servers logged as errors, because a client is told no cause of a 500. */
+/** Prints what the servers of this process logged as errors, for whoever looks for the cause of a failed test: a client is told none of a 500. */
 function explain(): void {
   const said = servers.flatMap((server) => server.loggedErrors().slice(0, explainedErrorsMax));
   if (said.length > 0) writeSync(2, `the servers of these tests logged:\n${said.join('\n')}\n`);
