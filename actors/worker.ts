@@ -73,6 +73,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     cache: new BlockCache(Math.floor(task.memoryBytes / 2), memory),
     fresh: new FreshObjects(memory, systemClock),
     yieldTurn: systemClock.yieldTurn,
+    ...(task.store.kind === 'fs' ? { keptBytesOfQueryMax: limits.folderReadsKeptBytesMax } : {}),
   });
 
   const replay = new Replay();

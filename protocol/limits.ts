@@ -390,6 +390,11 @@ export const limits = {
   decodingsElsewhereMax: 4,
   /** Decoded bytes of a piece that another thread decodes: one that would have more is decoded by the actor thread, a block at a time. */
   decodedElsewhereBytesMax: 8 * 1024 * 1024,
+  /**
+   * Bytes that a query has read from a store that is a folder, after which what it reads further is not kept in the cache on the local disk too: the
+   * folder is as near, and keeping blocks takes a scan of gigabytes as long as decoding them. A namespace up to this size is kept whole.
+   */
+  folderReadsKeptBytesMax: 64 * 1024 * 1024,
   /** How long an actor thread waits for a piece that another thread decodes, in milliseconds: it takes 2, and may wait behind a dozen others. */
   decodedElsewhereMsMax: 60,
   /** Batches of scans and pieces to decode that wait for a thread, and of those one tenant's: one count has both. */

@@ -286,6 +286,8 @@ export interface BlockFetcherOptions {
   readonly fresh?: FreshObjects;
   /** Gives way to other requests of the thread; absent where nobody waits for it. */
   readonly yieldTurn?: () => Promise<void>;
+  /** Once a query has read so many bytes from the store, what it reads further is not kept on the local disk; absent where all is kept. */
+  readonly keptBytesOfQueryMax?: number;
 }
 
 /** A thread's way to the blocks of its objects. */
@@ -520,7 +522,7 @@ export class ObjectBlocks {
             if (raws === null) this.#turns?.decodedHere(place.length);
             return raw === null
               ? this.#keepStored(place, stored, tally)
-              : this.#keepRaw(place, { raw, stored });
+              : this.#keepRaw(place, { raw, stored }, tally);
           });
       }
     });
@@ -560,13 +562,14 @@ export class ObjectBlocks {
   #keepRaw(
     place: BlockPlace,
     { raw, stored }: { readonly raw: Uint8Array; readonly stored: Uint8Array },
+    tally: ReadTally,
   ): Block {
     const block = new Block(viewOf(raw), place.offset, this.#of);
     block.wasDecodedElsewhere = true;
     this.#found.fromStore++;
     if (this.#closed) return block;
     this.#options.cache.add(block);
-    this.#options.warmCache?.put(this.#nameOf(place), stored);
+    this.#keepOnDisk(place, stored, tally);
     return block;
   }
 
@@ -597,8 +600,14 @@ export class ObjectBlocks {
     }
     this.#found.fromStore++;
     // Closed: its segment was merged, and what comes now must not stay on the disk.
-    if (!this.#closed) this.#options.warmCache?.put(this.#nameOf(place), intact);
+    if (!this.#closed) this.#keepOnDisk(place, intact, tally);
     return block;
+  }
+
+  /** Keeps what came from the store on the local disk, unless its query has read more than is worth keeping. */
+  #keepOnDisk(place: BlockPlace, stored: Uint8Array, { storeBytes }: ReadTally): void {
+    const { warmCache, keptBytesOfQueryMax = Number.POSITIVE_INFINITY } = this.#options;
+    if (storeBytes <= keptBytesOfQueryMax) warmCache?.put(this.#nameOf(place), stored);
   }
 
   async #decodeOrReread(place: BlockPlace, stored: Uint8Array, tally: ReadTally): Promise<Block> {

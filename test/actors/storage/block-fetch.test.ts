@@ -195,6 +195,24 @@ test('a block of a fresh object goes to the disk once, though memory does not ke
   assert.deepEqual([puts, tally], [1, emptyReadTally()]);
 });
 
+test('a query that has read more from the store than is kept of one leaves the local disk as it is, until the next query', async () => {
+  const { store, places, warmCache } = await objectOf([100, 100, 100, 100]);
+  const bytesOf = (count: number) => places.slice(0, count).reduce((sum, { length }) => sum + length, 0);
+  const keptBytesOfQueryMax = bytesOf(2);
+  const blocks = new BlockFetcher({ store, warmCache, cache: new BlockCache(0), keptBytesOfQueryMax }).open(
+    key,
+  );
+  const isKept = () => places.map(({ offset }) => warmCache.has(`${key}@${offset}`));
+  const scan = emptyReadTally();
+
+  for (const one of places) await blocks.fetchOne(one, scan);
+
+  assert.equal(scan.storeBytes, bytesOf(4));
+  assert.deepEqual(isKept(), [true, true, false, false]);
+  await blocks.fetchOne(places[3] as BlockPlace, emptyReadTally());
+  assert.deepEqual(isKept(), [true, true, false, true]);
+});
+
 test('blocks further apart than the gap are separate GETs', async () => {
   const { blocks, places, store } = await objectOf([100, 100], { gap: coalesceGapBytesMax + 1 });
 
