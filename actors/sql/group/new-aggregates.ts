@@ -34,17 +34,17 @@ function newAggregate(bound: BoundAggregate, surroundings: Surroundings): Aggreg
   const { name, argument, distinct } = bound;
   const type = argument?.type ?? 'null';
   if (argument === null) return new Count(room);
-  const distinctValues = () => new DistinctCount(type, surroundings);
+  const distinctValues = (needsPairs: boolean) => new DistinctCount(type, surroundings, needsPairs);
   switch (name) {
     case 'count':
-      return distinct ? distinctValues() : new Count(room);
+      return distinct ? distinctValues(false) : new Count(room);
     case 'min':
     case 'max':
       return type === 'text' ? new TextExtreme(name) : new NumberExtreme(name, room);
     case 'sum':
     case 'avg': {
       const sum = new Sum(bound, type, room);
-      return distinct ? new DistinctSum(distinctValues(), sum) : sum;
+      return distinct ? new DistinctSum(distinctValues(true), sum) : sum;
     }
   }
 }

@@ -1,5 +1,6 @@
 import { assert } from '../../../../src/base/assert.ts';
 import type { Column } from '../../frame/column.ts';
+import { allRows } from '../../frame/frame.ts';
 import type { Interner } from '../../intern/interner.ts';
 import { LazyInterner } from '../../intern/lazy-interner.ts';
 import { PairInterner } from '../../intern/pair-interner.ts';
@@ -7,11 +8,22 @@ import type { SqlType } from '../../plan/bound.ts';
 import type { Room } from '../../room.ts';
 import type { Aggregate, GroupedRows } from '../aggregate.ts';
 import { GroupNumbers } from './group-numbers.ts';
+import { PairsByGroup } from './pairs-by-group.ts';
 
 /** Pairs that are looked at in one step of `finish`: less than a millisecond. */
 export const pairsAtOnce = 8_192;
 
-/** COUNT(DISTINCT x): values get numbers, and a group counts a value when their pair comes for the first time. */
+/** Pairs that were asked for when it is decided how the others are counted, as a multiple of those from which on a table is worth its memory. */
+const decisionFactor = 8;
+/** Pairs are sorted at the end where so many of them, at least, are new each time: others are found in a small table faster. */
+const newShareMin = 1 / 4;
+/** Queries of more rows don't keep their pairs: a table has each but once. */
+const sortedPairsMax = 4_194_304;
+
+/**
+ * COUNT(DISTINCT x): values get numbers, and a group counts a value when their pair comes for the first time. Where nearly all pairs come for the first time,
+ * they are kept, and counted at the end.
+ */
 export class DistinctCount implements Aggregate {
   readonly #values: Interner;
   /** A value's number and its group. */
@@ -20,22 +32,37 @@ export class DistinctCount implements Aggregate {
   #numbers = new Int32Array(0);
   /** The groups of a frame's rows that have a value: the next frame uses them again. */
   #groups = new Int32Array(0);
+  /** All pairs, once it is decided that they are counted at the end. */
+  #kept: PairsByGroup | null = null;
+  /** How many pairs were asked for, until it is decided how they are counted. */
+  #asked = 0;
+  #mayKeep: boolean;
+  readonly #room: Room;
   /**
    * Whether there is one group: without GROUP BY each value is its own pair, and pairs are made at the end, if anybody needs
    * them.
    */
   #isAlone: boolean;
 
-  /** `type`: the argument's. `room`: for as many rows as can come; there are no more groups, values and pairs than rows. */
-  constructor(type: SqlType, { room, hasKeys }: { readonly room: Room; readonly hasKeys: boolean }) {
+  /**
+   * `type`: the argument's. `room`: for as many rows as can come; there are no more groups, values and pairs than rows. `needsPairs`: whether `pairs` is
+   * asked for at the end.
+   */
+  constructor(
+    type: SqlType,
+    { room, hasKeys }: { readonly room: Room; readonly hasKeys: boolean },
+    needsPairs: boolean,
+  ) {
     this.#isAlone = !hasKeys;
+    this.#mayKeep = hasKeys && !needsPairs && room.countMax <= sortedPairsMax;
+    this.#room = room;
     this.#values = new LazyInterner(type === 'text', room);
     this.#pairs = new PairInterner(room);
     this.#counts = new GroupNumbers(room);
   }
 
   get bytes(): number {
-    return this.#values.bytes + this.#pairs.bytes + this.#counts.bytes;
+    return this.#values.bytes + (this.#kept ?? this.#pairs).bytes + this.#counts.bytes;
   }
 
   /** The values of the numbers that are first in `pairs`. */
@@ -43,7 +70,7 @@ export class DistinctCount implements Aggregate {
     return this.#values;
   }
 
-  /** Each value's number, with each group that has the value; complete after `pairAll`. */
+  /** Each value's number, with each group that has the value; complete after `pairAll`, where they are needed. */
   get pairs(): PairInterner {
     return this.#pairs;
   }
@@ -79,6 +106,8 @@ export class DistinctCount implements Aggregate {
 
   /** Counts the pairs that come for the first time, which get the next numbers; numbers are replaced. */
   #countPairs(numbers: Int32Array, groups: Int32Array): void {
+    if (this.#mayKeep) this.#decide(numbers.length);
+    if (this.#kept !== null) return this.#kept.add(numbers, groups);
     const counts = this.#counts.values;
     let next = this.#pairs.count;
     this.#pairs.internAll(numbers, groups);
@@ -91,6 +120,24 @@ export class DistinctCount implements Aggregate {
       next === this.#pairs.count,
       () => `${next} pairs were counted, and there are ${this.#pairs.count}`,
     );
+  }
+
+  /** Once enough pairs were asked for, decides whether they and all others are kept. */
+  #decide(more: number): void {
+    this.#asked += more;
+    if (!this.#room.wantsTable(this.#asked / decisionFactor)) return;
+    this.#mayKeep = false;
+    const { count } = this.#pairs;
+    if (count < this.#asked * newShareMin) return;
+    this.#kept = new PairsByGroup(this.#room);
+    const all = allRows(count);
+    this.#kept.add(this.#pairs.firsts(all), this.#pairs.seconds(all));
+  }
+
+  *finish(): Generator<undefined, void, void> {
+    if (this.#kept === null) return;
+    yield* this.#kept.count(this.#counts.all, this.#values.count);
+    this.#kept = null;
   }
 
   values(from: number, end: number): Column {

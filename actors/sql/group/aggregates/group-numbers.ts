@@ -24,6 +24,11 @@ export class GroupNumbers {
     this.#count = groupCount;
   }
 
+  /** The numbers of all groups so far. */
+  get all(): Float64Array {
+    return this.values.subarray(0, this.#count);
+  }
+
   /** The numbers of the groups from `from` to before `end`, 0 for groups that nothing was added to; not to be changed. */
   part(from: number, end: number): Float64Array {
     assert(0 <= from && from <= end, () => `groups from ${from} to before ${end}`);

@@ -1,0 +1,89 @@
+import { assert } from '../../../../src/base/assert.ts';
+import type { Room } from '../../room.ts';
+
+/** Pairs that one step looks at: less than a millisecond. */
+const pairsPerStep = 32_768;
+
+/**
+ * Pairs of a group and the number of a value, kept as they come. Once all are in, `count` says how many different values each group has: it sorts the
+ * pairs by their groups, and of a group notes at each value that the group had it. Each pair takes three accesses to arrays; in a table
+ * of all pairs it takes a place that no cache of the processor has, and the table must grow. For pairs of which most come once.
+ */
+export class PairsByGroup {
+  readonly #room: Room;
+  #numbers = new Int32Array(0);
+  #groups = new Int32Array(0);
+  #length = 0;
+
+  /** `room`: for as many pairs as can come. */
+  constructor(room: Room) {
+    this.#room = room;
+  }
+
+  /** Bytes that the pairs take. */
+  get bytes(): number {
+    return this.#length * 8;
+  }
+
+  /** Keeps a copy of pairs; there are as many groups as numbers, or more. */
+  add(numbers: Int32Array, groups: Int32Array): void {
+    const end = this.#length + numbers.length;
+    this.#numbers = this.#room.grown(this.#numbers, end);
+    this.#groups = this.#room.grown(this.#groups, end);
+    this.#numbers.set(numbers, this.#length);
+    this.#groups.set(groups.subarray(0, numbers.length), this.#length);
+    this.#length = end;
+  }
+
+  /**
+   * Replaces the count of each group by how many different values it has, in steps between which others may have their turn. `valueCount`: the numbers of
+   * values are below it, as those of groups are below the length of `counts`.
+   */
+  *count(counts: Float64Array, valueCount: number): Generator<undefined, void, void> {
+    const groupCount = counts.length;
+    const groups = this.#groups;
+    // One entry more, so that each may be written to the place behind its group.
+    const places = this.#room.zeros(groupCount + 1);
+    for (const [from, end] of this.#steps()) {
+      for (let at = from; at < end; at++) (places[(groups[at] as number) + 1] as number)++;
+      yield;
+    }
+    for (let group = 0; group < groupCount; group++) (places[group + 1] as number) += places[group] as number;
+    assert(places[groupCount] === this.#length, () => `${places[groupCount]} of ${this.#length} pairs`);
+    const numbers = this.#numbers;
+    const sorted = this.#room.zeros(this.#length);
+    for (const [from, end] of this.#steps()) {
+      for (let at = from; at < end; at++) {
+        const group = groups[at] as number;
+        const place = places[group] as number;
+        sorted[place] = numbers[at] as number;
+        places[group] = place + 1;
+      }
+      yield;
+    }
+    // Where a group began, the next one begins now.
+    const ends = places;
+    /** The last group that had a value, plus one, by the value's number. */
+    const hadBy = this.#room.zeros(valueCount);
+    counts.fill(0);
+    let group = 0;
+    for (const [from, end] of this.#steps()) {
+      for (let at = from; at < end; at++) {
+        while (at === ends[group]) group++;
+        const number = sorted[at] as number;
+        if (hadBy[number] === group + 1) continue;
+        hadBy[number] = group + 1;
+        (counts[group] as number)++;
+      }
+      yield;
+    }
+    for (const array of [places, sorted, hadBy, this.#numbers, this.#groups]) this.#room.giveBack(array);
+    this.#numbers = this.#groups = new Int32Array(0);
+    this.#length = 0;
+  }
+
+  *#steps(): Generator<readonly [from: number, end: number], void, void> {
+    for (let from = 0; from < this.#length; from += pairsPerStep)
+      yield [from, Math.min(from + pairsPerStep, this.#length)];
+  }
+}
