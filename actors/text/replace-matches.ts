@@ -91,11 +91,20 @@ export class MatchReplacer {
 
   /** Whether one call of RE2 takes at most `limits.matchInlineMsMax` and what it makes fits, whatever such a text holds. */
   #isQuick(length: number): boolean {
-    const { nanoseconds, bytesMax } = this.#pattern;
     const { literalBytes, references } = this.#template;
-    const matches = this.#matchesOnce ? 1 : length + 1;
-    const made = length + matches * literalBytes + references * length;
+    const made = length + this.#matchesIn(length) * literalBytes + references * length;
     if (made > Math.min(this.#bytesMax, madeAtOnceBytesMax)) return false;
+    return this.nanosecondsFor(length) <= limits.matchInlineMsMax * 1e6;
+  }
+
+  #matchesIn(length: number): number {
+    return this.#matchesOnce ? 1 : length + 1;
+  }
+
+  /** Answers how many nanoseconds one call of RE2 takes at most, whatever a text of so many bytes holds. */
+  nanosecondsFor(length: number): number {
+    const { nanoseconds, bytesMax } = this.#pattern;
+    const matches = this.#matchesIn(length);
     // Each search begins after the match before, and may read to the end of the text, or as far as a match can reach.
     const read = Math.min(
       (length * (length + 3)) / 2,
@@ -104,7 +113,7 @@ export class MatchReplacer {
     );
     // Where a match begins that begins with the text needs no second pass.
     const passes = this.#matchesOnce ? 1 : findPasses;
-    return read * nanoseconds * passes <= limits.matchInlineMsMax * 1e6;
+    return read * nanoseconds * passes;
   }
 
   #addReplacement(output: Output, text: Buffer, match: Match): void {

@@ -26,6 +26,7 @@ export function newEvaluator(context: QueryContext, plan: SelectPlan, room: Room
 function replacerOf(replacer: MatchReplacer, at: number): Replacer {
   return {
     quickly: (text) => replacer.quickly(text),
+    nanosecondsFor: (length) => replacer.nanosecondsFor(length),
     slowly: (text) => replacer.slowly(text).catch((error: unknown) => blamed(at, () => rethrow(error))),
   };
 }

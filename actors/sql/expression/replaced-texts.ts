@@ -9,6 +9,11 @@ import type { Room } from '../room.ts';
 import { SqlError } from '../sql-error.ts';
 import type { NewReplacer, Replacer } from './replacer.ts';
 
+/** How long texts may be replaced, at most, until it is asked again whether the turn is over: asking takes as long as most texts. */
+const unaskedNanosecondsMax = 100_000;
+/** What the call of a replacer and keeping its result take beside. */
+const callNanoseconds = 2_000;
+
 /** What the expressions of a statement make of texts, such as REGEXP_REPLACE: patterns are compiled once, and results are kept. */
 export class ReplacedTexts {
   readonly #replaced = new Map<TextMaker, Replaced>();
@@ -40,12 +45,20 @@ export class ReplacedTexts {
     let byCode = replaced.byCodes.of(dictionary, dictionary.count);
     const count = rows?.length ?? rowCount;
     const made = new MadeTexts(replaced.bound);
+    let unasked = 0;
+    let isDue = this.#turns.due();
     for (let i = 0; i < count; i++) {
       const row = rows === null ? i : (rows[i] as number);
       if (nulls !== null && nulls[row] === 1) continue;
       const code = codes[row] as number;
       if (byCode[code] === 0) {
-        const result = this.#turns.due() ? null : replaced.replacer.quickly(bytesOf(dictionary, code));
+        const text = bytesOf(dictionary, code);
+        unasked += replaced.replacer.nanosecondsFor(text.length) + callNanoseconds;
+        if (unasked >= unaskedNanosecondsMax) {
+          isDue = this.#turns.due();
+          unasked = 0;
+        }
+        const result = isDue ? null : replaced.replacer.quickly(text);
         if (result === null || replaced.results.isLongToGrow(result.length))
           throw new Interruption(() => this.#replaceSlowly(replaced, texts, { rows, rowCount, from: i }));
         made.add(result);

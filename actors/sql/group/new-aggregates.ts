@@ -40,7 +40,7 @@ function newAggregate(bound: BoundAggregate, surroundings: Surroundings): Aggreg
       return distinct ? distinctValues(false) : new Count(room);
     case 'min':
     case 'max':
-      return type === 'text' ? new TextExtreme(name) : new NumberExtreme(name, room);
+      return type === 'text' ? new TextExtreme(name, room) : new NumberExtreme(name, room);
     case 'sum':
     case 'avg': {
       const sum = new Sum(bound, type, room);

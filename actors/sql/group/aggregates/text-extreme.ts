@@ -1,6 +1,8 @@
-import { type Column, compareBytes, type Dictionary, startOf } from '../../frame/column.ts';
+import { type Column, compareBytes, type Dictionary, isDistinct, startOf } from '../../frame/column.ts';
 import { asTexts } from '../../frame/column-forms.ts';
 import { allRows } from '../../frame/frame.ts';
+import { ByCodes } from '../../intern/by-codes.ts';
+import type { Room } from '../../room.ts';
 import type { Aggregate, GroupedRows } from '../aggregate.ts';
 
 /** What a string takes that a group holds, beside its bytes. */
@@ -12,13 +14,17 @@ export class TextExtreme implements Aggregate {
   /** A dictionary of a group's one string, copied, by group; null where no value came. */
   readonly #held: (Dictionary | null)[] = [];
   #bytes = 0;
+  /** The last group that a string was held against, plus one, by the string's code: most strings come again with the same group. */
+  readonly #judged: ByCodes;
 
-  constructor(name: 'min' | 'max') {
+  /** `room`: for as many strings as can come. */
+  constructor(name: 'min' | 'max', room: Room) {
     this.#isMax = name === 'max';
+    this.#judged = new ByCodes(room);
   }
 
   get bytes(): number {
-    return this.#bytes + this.#held.length * 8;
+    return this.#bytes + this.#held.length * 8 + this.#judged.bytes;
   }
 
   add({ column, rows, rowCount, groups, groupCount }: GroupedRows): void {
@@ -27,11 +33,17 @@ export class TextExtreme implements Aggregate {
     const { codes, dictionary, nulls } = asTexts(column, rowCount);
     // The best of these rows, by their codes: a string is copied once it is known to stay.
     const best = new Int32Array(groupCount).fill(-1);
+    // Other dictionaries do not come again.
+    const judged = isDistinct(dictionary) ? this.#judged.of(dictionary, dictionary.count) : null;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
       if (nulls !== null && nulls[row] === 1) continue;
       const group = groups[i] as number;
       const code = codes[row] as number;
+      if (judged !== null) {
+        if (judged[code] === group + 1) continue;
+        judged[code] = group + 1;
+      }
       const before = best[group] as number;
       if (before === code) continue;
       if (before < 0 || this.#isBetter(dictionary, code, dictionary, before)) best[group] = code;
