@@ -1,6 +1,7 @@
 import './buffer-pool.ts';
 import { sawShared } from './garbage.ts';
 import { packMessage, unpackMessage } from './msgpack.ts';
+import { NumberMap } from './number-map.ts';
 import { atEndOfTurn } from './turns.ts';
 
 export interface Message {
@@ -65,9 +66,9 @@ export class PortChannel {
   readonly #port: ChannelPort;
   readonly #handler: ChannelHandler;
   readonly #inlineBytesMax: number;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new NumberMap<Waiting>();
   /** Calls of the other side that it may cancel. */
-  readonly #cancellable = new Map<number, () => void>();
+  readonly #cancellable = new NumberMap<() => void>();
   #nextId = 1;
   #outgoing: Wire[] = [];
   #bodies: (ArrayBuffer | SharedArrayBuffer)[] = [];
@@ -202,9 +203,9 @@ export class PortChannel {
   #fail(): void {
     if (this.#closed && this.#waiting.size === 0) return;
     this.#closed = true;
-    const waiting = [...this.#waiting.values()];
+    const waiting = this.#waiting.entries();
     this.#waiting.clear();
-    for (const { reject } of waiting) reject(new ChannelClosed('the other thread has ended'));
+    for (const [, { reject }] of waiting) reject(new ChannelClosed('the other thread has ended'));
   }
 }
 

@@ -39,6 +39,7 @@ export abstract class ExchangeBase<Shared extends ListenerShared> implements Htt
   abstract readonly query: string;
   abstract readonly remoteAddress: string;
   dueMs = 0;
+  listed = 0;
   protected readonly shared: Shared;
   protected readonly headers: readonly string[];
   protected phase: Phase = 'handling';

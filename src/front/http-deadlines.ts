@@ -3,6 +3,7 @@
  * that is answered within its turn never comes here.
  */
 import type { Clock } from '../base/clock.ts';
+import { NumberMap } from '../base/number-map.ts';
 
 /** How often deadlines are looked at, in milliseconds: a deadline of seconds may be late by this much, never early. */
 export const sweepMs = 250;
@@ -10,13 +11,16 @@ export const sweepMs = 250;
 export interface Waiting {
   /** When it expires, on the scale of `Deadlines.soonMs`. */
   readonly dueMs: number;
+  /** Its number in the list; 0 where it is in none. The list alone writes it. */
+  listed: number;
   /** Called at each sweep at or after `dueMs` until the exchange leaves the list or moves its `dueMs` on. */
   expire(): void;
 }
 
 export class Deadlines {
   readonly #clock: Clock;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new NumberMap<Waiting>();
+  #lastNumber = 0;
   #sweptMs = 0;
   #disarm: (() => void) | null = null;
 
@@ -36,11 +40,15 @@ export class Deadlines {
 
   add(waiting: Waiting): void {
     if (this.#disarm === null) this.#arm();
-    this.#waiting.add(waiting);
+    if (waiting.listed !== 0) return;
+    waiting.listed = ++this.#lastNumber;
+    this.#waiting.set(waiting.listed, waiting);
   }
 
   delete(waiting: Waiting): void {
-    this.#waiting.delete(waiting);
+    if (waiting.listed === 0) return;
+    this.#waiting.delete(waiting.listed);
+    waiting.listed = 0;
   }
 
   close(): void {
@@ -56,8 +64,8 @@ export class Deadlines {
 
   #sweep(): void {
     this.#sweptMs = this.#clock.monotonic();
-    for (const waiting of this.#waiting) {
-      if (waiting.dueMs <= this.#sweptMs) waiting.expire();
+    for (const [, waiting] of this.#waiting.entries()) {
+      if (waiting.listed !== 0 && waiting.dueMs <= this.#sweptMs) waiting.expire();
     }
     if (this.#waiting.size > 0) this.#arm();
     else this.#disarm = null;

@@ -97,6 +97,7 @@ function heldBy(socket: UwsSocket): Held {
 /** A connection that was answered and is closed after a while. */
 class Held implements Waiting {
   dueMs = 0;
+  listed = 0;
   readonly #lingerMs: number;
   #socket: UwsSocket | null = null;
 

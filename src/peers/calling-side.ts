@@ -1,5 +1,6 @@
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../base/clock.ts';
+import { NumberMap } from '../base/number-map.ts';
 import {
   type Asked,
   askedToWire,
@@ -40,7 +41,7 @@ export class CallingSide {
   readonly #clock: Clock;
   readonly #messages: Messages;
   /** Calls whose answer has not begun. */
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new NumberMap<Waiting>();
   #nextId = 1;
   #bytes = 0;
   #closed: string | null = null;
@@ -130,7 +131,7 @@ export class CallingSide {
     this.#closed = reason;
     this.#stopLooking?.();
     this.#messages.close(reason);
-    for (const [id, { sending }] of [...this.#waiting])
+    for (const [id, { sending }] of this.#waiting.entries())
       this.#fail(id, sending.hasLeft ? 'lost' : 'not-sent', reason);
   }
 
@@ -201,7 +202,7 @@ export class CallingSide {
   #look(): void {
     this.#stopLooking = null;
     const now = this.#clock.monotonic();
-    for (const [id, { call }] of [...this.#waiting])
+    for (const [id, { call }] of this.#waiting.entries())
       if (call.deadlineAt <= now) this.#giveUp(id, 'it took longer than it may');
     if (this.#waiting.size === 0) return;
     if (this.#asksPings) this.#askPing();
@@ -218,7 +219,7 @@ export class CallingSide {
     }
     this.#looksUnanswered++;
     if (this.#looksUnanswered !== limits.peerSilentLooksMax) return;
-    for (const { call } of [...this.#waiting.values()]) call.silent?.();
+    for (const [, { call }] of this.#waiting.entries()) call.silent?.();
   }
 }
 

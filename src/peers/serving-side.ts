@@ -1,5 +1,6 @@
 import { limits } from '../../protocol/limits.ts';
 import { describeError, type Logger } from '../base/log.ts';
+import { NumberMap } from '../base/number-map.ts';
 import {
   type Asked,
   askedFromWire,
@@ -45,7 +46,7 @@ export class ServingSide {
   readonly #writer: FrameWriter;
   readonly #options: ServingOptions;
   readonly #messages: Messages;
-  readonly #served = new Map<number, Served>();
+  readonly #served = new NumberMap<Served>();
   #closed = false;
 
   constructor(writer: FrameWriter, options: ServingOptions) {
@@ -83,7 +84,7 @@ export class ServingSide {
     if (this.#closed) return;
     this.#closed = true;
     this.#messages.close(reason);
-    for (const id of [...this.#served.keys()]) this.#cancel(id);
+    for (const [id] of this.#served.entries()) this.#cancel(id);
   }
 
   #asked(id: number, said: unknown, body: ReceivedBody): void {

@@ -1,5 +1,6 @@
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../base/clock.ts';
+import { NumberMap } from '../base/number-map.ts';
 import type { SentBody } from './message.ts';
 import { type RequestName, RequestNames } from './request-names.ts';
 
@@ -37,7 +38,7 @@ export class TakenRequests {
   readonly #clock: Clock;
   readonly #names = new RequestNames();
   /** By origin and sequence. */
-  readonly #underWay = new Map<string, Map<number, UnderWay>>();
+  readonly #underWay = new Map<string, NumberMap<UnderWay>>();
   /** The oldest first. */
   readonly #kept = new Map<string, Kept>();
   #keptBytes = 0;
@@ -103,9 +104,9 @@ export class TakenRequests {
   }
 
   #begin({ origin, sequence }: RequestName, underWay: UnderWay): void {
-    const ofOrigin = this.#underWay.get(origin);
-    if (ofOrigin === undefined) this.#underWay.set(origin, new Map([[sequence, underWay]]));
-    else ofOrigin.set(sequence, underWay);
+    const ofOrigin = this.#underWay.get(origin) ?? new NumberMap();
+    ofOrigin.set(sequence, underWay);
+    this.#underWay.set(origin, ofOrigin);
   }
 
   #remove({ origin, sequence }: RequestName): UnderWay | null {
