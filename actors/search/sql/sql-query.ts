@@ -253,24 +253,28 @@ export class SqlQuery {
   }
 
   /** Answers the rows of a frame, among `rows`, for which terms of WHERE are true. */
-  async #passing(terms: readonly Bound[], frame: Frame, rows: Int32Array): Promise<Int32Array> {
-    let passing = rows;
+  #passing(terms: readonly Bound[], frame: Frame, rows: Int32Array): Promise<Int32Array> {
     const { filter } = this.#run;
-    const filtering = function* () {
-      passing = yield* evaluated(() => filter.passing(terms, frame, rows));
-    };
-    await this.#steps(filtering());
-    return passing;
+    // No generator is made here by `function*`: V8 would make a hidden class for each, which is old at once and keeps the frame alive.
+    return this.#steps(evaluated(() => filter.passing(terms, frame, rows)));
   }
 
-  /** Takes steps; others have their turn between two of them, and while an interruption's work is done. */
-  async #steps(steps: Generator<Step, void, void>): Promise<void> {
-    for (const step of steps) {
-      if (step !== undefined) await this.#workOf(step);
-      this.#checkMemory();
-      await this.#turn();
+  /** Takes steps, and answers what they come to; others have their turn between two of them, and while an interruption's work is done. */
+  async #steps<T>(steps: Generator<Step, T, void>): Promise<T> {
+    try {
+      for (;;) {
+        const { done, value } = steps.next();
+        this.#checkMemory();
+        if (done === true) return value;
+        if (value !== undefined) await this.#workOf(value);
+        this.#checkMemory();
+        await this.#turn();
+      }
+    } catch (error) {
+      // It may stand between two of its steps.
+      steps.return(undefined as T);
+      throw error;
     }
-    this.#checkMemory();
   }
 
   /** Does an interruption's work. Others have their turns in it, and it ends where the time of the query does. */
