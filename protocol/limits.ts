@@ -391,8 +391,8 @@ export const limits = {
   /** Decoded bytes of a piece that another thread decodes: one that would have more is decoded by the actor thread, a block at a time. */
   decodedElsewhereBytesMax: 8 * 1024 * 1024,
   /**
-   * Bytes that a query has read from a store that is a folder, after which what it reads further is not kept in the cache on the local disk too: the
-   * folder is as near, and keeping blocks takes a scan of gigabytes as long as decoding them. A namespace up to this size is kept whole.
+   * Bytes that a query reads from a store that is a folder, about, before what comes further is not kept in the cache on the local disk too: the
+   * folder is as near, and keeping blocks takes a scan of gigabytes as long as decoding them.
    */
   folderReadsKeptBytesMax: 64 * 1024 * 1024,
   /** How long an actor thread waits for a piece that another thread decodes, in milliseconds: it takes 2, and may wait behind a dozen others. */

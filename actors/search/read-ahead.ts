@@ -42,14 +42,14 @@ export interface BlockSource {
 }
 
 /** About 4 MB before compression: what takes as long to search as a round to S3. */
-export const blocksAheadMax = 64;
+export const blocksAheadMax = 32;
 /**
  * Blocks that are looked for ahead while all of them are at hand: looking for those that nobody will want takes longer than
  * finding out late.
  */
 const nearBlocksAhead = 4;
 /** Blocks of one GET, so that the first of them come before the last are sent. */
-export const blocksPerReadMax = 32;
+export const blocksPerReadMax = 16;
 
 /**
  * Reads blocks in the source's order, some ahead. A failed read ends it when its block's turn comes. What is waited for is no

@@ -68,6 +68,7 @@ async function bringNear(
   condition: TextCondition,
 ): Promise<End> {
   const everything = Number.POSITIVE_INFINITY;
+  tally.keepsAll = true;
   const wanted = { condition, below: everything, rows: everything, tally };
   try {
     let first: ReadBlock | null = null;

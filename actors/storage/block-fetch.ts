@@ -35,6 +35,8 @@ export interface ReadTally {
   readonly deadline?: ReadDeadline | undefined;
   /** Decodes for it what comes from the store faster than its thread decodes; absent where nobody does. */
   decode?: DecodeElsewhere | undefined;
+  /** Whether all that it reads is kept on the local disk, however much that is: it was asked to bring data near. */
+  keepsAll?: boolean;
 }
 
 /** Counts reads of the local disk, for looks that make no promise. */
@@ -286,7 +288,7 @@ export interface BlockFetcherOptions {
   readonly fresh?: FreshObjects;
   /** Gives way to other requests of the thread; absent where nobody waits for it. */
   readonly yieldTurn?: () => Promise<void>;
-  /** Once a query has read so many bytes from the store, what it reads further is not kept on the local disk; absent where all is kept. */
+  /** Once a query has read so many bytes from the store, what comes further is not kept on the local disk, unless its tally says so; absent where all is kept. */
   readonly keptBytesOfQueryMax?: number;
 }
 
@@ -605,9 +607,9 @@ export class ObjectBlocks {
   }
 
   /** Keeps what came from the store on the local disk, unless its query has read more than is worth keeping. */
-  #keepOnDisk(place: BlockPlace, stored: Uint8Array, { storeBytes }: ReadTally): void {
+  #keepOnDisk(place: BlockPlace, stored: Uint8Array, { storeBytes, keepsAll }: ReadTally): void {
     const { warmCache, keptBytesOfQueryMax = Number.POSITIVE_INFINITY } = this.#options;
-    if (storeBytes <= keptBytesOfQueryMax) warmCache?.put(this.#nameOf(place), stored);
+    if (keepsAll === true || storeBytes <= keptBytesOfQueryMax) warmCache?.put(this.#nameOf(place), stored);
   }
 
   async #decodeOrReread(place: BlockPlace, stored: Uint8Array, tally: ReadTally): Promise<Block> {

@@ -9,10 +9,12 @@ import type { Room } from '../room.ts';
 import { SqlError } from '../sql-error.ts';
 import type { NewReplacer, Replacer } from './replacer.ts';
 
-/** How long texts may be replaced, at most, until it is asked again whether the turn is over: asking takes as long as most texts. */
+/** How long texts may be replaced, with one more at the end, until it is asked again whether the turn is over: asking takes as long as most texts. */
 const unaskedNanosecondsMax = 100_000;
-/** What the call of a replacer and keeping its result take beside. */
+/** What the call of a replacer takes beside. */
 const callNanoseconds = 2_000;
+/** What keeping a byte of a result takes: it is written, hashed and copied. */
+const nanosecondsPerByteMade = 4;
 
 /** What the expressions of a statement make of texts, such as REGEXP_REPLACE: patterns are compiled once, and results are kept. */
 export class ReplacedTexts {
@@ -53,12 +55,13 @@ export class ReplacedTexts {
       const code = codes[row] as number;
       if (byCode[code] === 0) {
         const text = bytesOf(dictionary, code);
-        unasked += replaced.replacer.nanosecondsFor(text.length) + callNanoseconds;
         if (unasked >= unaskedNanosecondsMax) {
           isDue = this.#turns.due();
           unasked = 0;
         }
         const result = isDue ? null : replaced.replacer.quickly(text);
+        unasked += replaced.replacer.nanosecondsFor(text.length) + callNanoseconds;
+        unasked += (result?.length ?? 0) * nanosecondsPerByteMade;
         if (result === null || replaced.results.isLongToGrow(result.length))
           throw new Interruption(() => this.#replaceSlowly(replaced, texts, { rows, rowCount, from: i }));
         made.add(result);

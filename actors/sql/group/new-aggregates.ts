@@ -16,11 +16,17 @@ interface Surroundings {
   readonly hasKeys: boolean;
 }
 
+/** How many MIN and MAX of texts of a statement note the groups of strings: a statement may have a thousand of them. */
+const notedExtremesMax = 4;
+
 /** Makes the aggregates of a plan, in its order. Sums of the same integers share one sum. */
 export function newAggregates(bounds: readonly BoundAggregate[], surroundings: Surroundings): Aggregate[] {
   const sums = new Map<Bound, Sum>();
+  let extremes = 0;
   return bounds.map((bound) => {
     const { name, argument, distinct, plus, at } = bound;
+    if (argument?.type === 'text' && (name === 'min' || name === 'max'))
+      return new TextExtreme(name, extremes++ < notedExtremesMax ? surroundings.room : null);
     if (name !== 'sum' || distinct || argument?.type !== 'int') return newAggregate(bound, surroundings);
     const known = sums.get(argument);
     const sum = known ?? new Sum(bound, 'int', surroundings.room);
@@ -40,7 +46,7 @@ function newAggregate(bound: BoundAggregate, surroundings: Surroundings): Aggreg
       return distinct ? distinctValues(false) : new Count(room);
     case 'min':
     case 'max':
-      return type === 'text' ? new TextExtreme(name, room) : new NumberExtreme(name, room);
+      return new NumberExtreme(name, room);
     case 'sum':
     case 'avg': {
       const sum = new Sum(bound, type, room);

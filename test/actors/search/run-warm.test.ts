@@ -25,7 +25,10 @@ async function worldOf(memoryBytes: number, warmCache: WarmCache | null) {
   const store = new CountingStore();
   const { toc, bytes } = await buildSegment(randomRows(7, 600), { documentBlockBytes: 2_000 });
   await store.putIfAbsent(segmentKey, [bytes]);
-  const fetcher = new BlockFetcher({ store, warmCache, cache: new BlockCache(memoryBytes) });
+  // Over a folder, a query that is not asked to bring data near keeps less than that.
+  const keptBytesOfQueryMax = 1_000;
+  const cache = new BlockCache(memoryBytes);
+  const fetcher = new BlockFetcher({ store, warmCache, cache, keptBytesOfQueryMax });
   const reader = new SegmentReader(segmentKey, toc, fetcher);
   const segments = [{ id: 's', size: bytes.length, reader, tombstones: noTombstones, graphs: null }];
   const snapshot = { version: 1, sequence: 1e9, documents: 600, memtables: [], segments };

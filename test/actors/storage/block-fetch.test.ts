@@ -211,6 +211,8 @@ test('a query that has read more from the store than is kept of one leaves the l
   assert.deepEqual(isKept(), [true, true, false, false]);
   await blocks.fetchOne(places[3] as BlockPlace, emptyReadTally());
   assert.deepEqual(isKept(), [true, true, false, true]);
+  await blocks.fetchOne(places[2] as BlockPlace, { ...scan, keepsAll: true });
+  assert.deepEqual(isKept(), [true, true, true, true]);
 });
 
 test('blocks further apart than the gap are separate GETs', async () => {

@@ -10,19 +10,19 @@ import type { Aggregate, GroupedRows } from '../aggregate.ts';
 import { GroupNumbers } from './group-numbers.ts';
 import { PairsByGroup } from './pairs-by-group.ts';
 
-/** Pairs that are looked at in one step of `finish`: less than a millisecond. */
+/** Pairs that `pairAll`, or who reads all pairs at the end, looks at in one step: less than a millisecond. */
 export const pairsAtOnce = 8_192;
 
 /** Pairs that were asked for when it is decided how the others are counted, as a multiple of those from which on a table is worth its memory. */
 const decisionFactor = 8;
-/** Pairs are sorted at the end where so many of them, at least, are new each time: others are found in a small table faster. */
+/** Pairs are sorted at the end where at least that part of the first ones was new: fewer are found in a small table faster. */
 const newShareMin = 1 / 4;
 /** Queries of more rows don't keep their pairs: a table has each but once. */
 const sortedPairsMax = 4_194_304;
 
 /**
- * COUNT(DISTINCT x): values get numbers, and a group counts a value when their pair comes for the first time. Where nearly all pairs come for the first time,
- * they are kept, and counted at the end.
+ * COUNT(DISTINCT x): values get numbers, and a group counts a value when their pair comes for the first time. Where many of the first pairs are new,
+ * all of them are kept, and counted at the end.
  */
 export class DistinctCount implements Aggregate {
   readonly #values: Interner;

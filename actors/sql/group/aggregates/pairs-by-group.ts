@@ -1,18 +1,21 @@
 import { assert } from '../../../../src/base/assert.ts';
 import type { Room } from '../../room.ts';
 
-/** Pairs that one step looks at: less than a millisecond. */
+/** Pairs that one step looks at: a millisecond at most, also where memory is new. */
 const pairsPerStep = 32_768;
+/** Numbers of an array that one step goes through in their order. */
+const numbersPerStep = 262_144;
+const nothing = new Int32Array(0);
 
 /**
  * Pairs of a group and the number of a value, kept as they come. Once all are in, `count` says how many different values each group has: it sorts the
  * pairs by their groups, and of a group notes at each value that the group had it. Each pair takes three accesses to arrays; in a table
- * of all pairs it takes a place that no cache of the processor has, and the table must grow. For pairs of which most come once.
+ * of all pairs it takes a place that no cache of the processor has, and the table must grow. For pairs of which many come once.
  */
 export class PairsByGroup {
   readonly #room: Room;
-  #numbers = new Int32Array(0);
-  #groups = new Int32Array(0);
+  #numbers = nothing;
+  #groups = nothing;
   #length = 0;
 
   /** `room`: for as many pairs as can come. */
@@ -43,16 +46,20 @@ export class PairsByGroup {
     const groupCount = counts.length;
     const groups = this.#groups;
     // One entry more, so that each may be written to the place behind its group.
-    const places = this.#room.zeros(groupCount + 1);
-    for (const [from, end] of this.#steps()) {
+    const places = this.#room.grown(nothing, groupCount + 1);
+    yield* zeroed(places);
+    for (const [from, end] of stepsOf(this.#length, pairsPerStep)) {
       for (let at = from; at < end; at++) (places[(groups[at] as number) + 1] as number)++;
       yield;
     }
-    for (let group = 0; group < groupCount; group++) (places[group + 1] as number) += places[group] as number;
+    for (const [from, end] of stepsOf(groupCount, numbersPerStep)) {
+      for (let group = from; group < end; group++) (places[group + 1] as number) += places[group] as number;
+      yield;
+    }
     assert(places[groupCount] === this.#length, () => `${places[groupCount]} of ${this.#length} pairs`);
     const numbers = this.#numbers;
-    const sorted = this.#room.zeros(this.#length);
-    for (const [from, end] of this.#steps()) {
+    const sorted = this.#room.grown(nothing, this.#length);
+    for (const [from, end] of stepsOf(this.#length, pairsPerStep)) {
       for (let at = from; at < end; at++) {
         const group = groups[at] as number;
         const place = places[group] as number;
@@ -64,10 +71,11 @@ export class PairsByGroup {
     // Where a group began, the next one begins now.
     const ends = places;
     /** The last group that had a value, plus one, by the value's number. */
-    const hadBy = this.#room.zeros(valueCount);
-    counts.fill(0);
+    const hadBy = this.#room.grown(nothing, valueCount);
+    yield* zeroed(hadBy);
+    yield* zeroed(counts);
     let group = 0;
-    for (const [from, end] of this.#steps()) {
+    for (const [from, end] of stepsOf(this.#length, pairsPerStep)) {
       for (let at = from; at < end; at++) {
         while (at === ends[group]) group++;
         const number = sorted[at] as number;
@@ -78,12 +86,21 @@ export class PairsByGroup {
       yield;
     }
     for (const array of [places, sorted, hadBy, this.#numbers, this.#groups]) this.#room.giveBack(array);
-    this.#numbers = this.#groups = new Int32Array(0);
+    this.#numbers = this.#groups = nothing;
     this.#length = 0;
   }
+}
 
-  *#steps(): Generator<readonly [from: number, end: number], void, void> {
-    for (let from = 0; from < this.#length; from += pairsPerStep)
-      yield [from, Math.min(from + pairsPerStep, this.#length)];
+function* zeroed(array: Int32Array | Float64Array): Generator<undefined, void, void> {
+  for (const [from, end] of stepsOf(array.length, numbersPerStep)) {
+    array.fill(0, from, end);
+    yield;
   }
+}
+
+function* stepsOf(
+  length: number,
+  atOnce: number,
+): Generator<readonly [from: number, end: number], void, void> {
+  for (let from = 0; from < length; from += atOnce) yield [from, Math.min(from + atOnce, length)];
 }

@@ -8,23 +8,29 @@ import type { Aggregate, GroupedRows } from '../aggregate.ts';
 /** What a string takes that a group holds, beside its bytes. */
 const heldBytes = 100;
 
+/** Strings of a dictionary for each row of a frame, at most, so that the groups of strings are noted. */
+const stringsPerRowMax = 1_024;
+
 /** MIN(x) and MAX(x) of texts, in the order of their bytes. */
 export class TextExtreme implements Aggregate {
   readonly #isMax: boolean;
   /** A dictionary of a group's one string, copied, by group; null where no value came. */
   readonly #held: (Dictionary | null)[] = [];
   #bytes = 0;
-  /** The last group that a string was held against, plus one, by the string's code: most strings come again with the same group. */
-  readonly #judged: ByCodes;
+  /**
+   * The last group that a string was held against, plus one, by the string's code: most strings come again with the same group. Null where
+   * that is not noted.
+   */
+  readonly #judged: ByCodes | null;
 
-  /** `room`: for as many strings as can come. */
-  constructor(name: 'min' | 'max', room: Room) {
+  /** `room`: for as many strings as can come; null where their groups are not to be noted, which takes memory for each of them. */
+  constructor(name: 'min' | 'max', room: Room | null) {
     this.#isMax = name === 'max';
-    this.#judged = new ByCodes(room);
+    this.#judged = room === null ? null : new ByCodes(room);
   }
 
   get bytes(): number {
-    return this.#bytes + this.#held.length * 8 + this.#judged.bytes;
+    return this.#bytes + this.#held.length * 8 + (this.#judged?.bytes ?? 0);
   }
 
   add({ column, rows, rowCount, groups, groupCount }: GroupedRows): void {
@@ -33,8 +39,7 @@ export class TextExtreme implements Aggregate {
     const { codes, dictionary, nulls } = asTexts(column, rowCount);
     // The best of these rows, by their codes: a string is copied once it is known to stay.
     const best = new Int32Array(groupCount).fill(-1);
-    // Other dictionaries do not come again.
-    const judged = isDistinct(dictionary) ? this.#judged.of(dictionary, dictionary.count) : null;
+    const judged = this.#judgedOf(dictionary, rows.length);
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
       if (nulls !== null && nulls[row] === 1) continue;
@@ -55,6 +60,13 @@ export class TextExtreme implements Aggregate {
       this.#held[group] = copied(dictionary, code);
       this.#bytes += heldBytes + (this.#held[group]?.bytes.length ?? 0) - (before?.bytes.length ?? 0);
     }
+  }
+
+  /** Where groups are noted of the strings of a dictionary; null where it does not last for many frames, or is so large that few of its strings come. */
+  #judgedOf(dictionary: Dictionary, rowCount: number): Int32Array | null {
+    const { count } = dictionary;
+    const isWorthIt = isDistinct(dictionary) && count <= rowCount * stringsPerRowMax;
+    return isWorthIt ? (this.#judged?.of(dictionary, count) ?? null) : null;
   }
 
   #isBetter(a: Dictionary, codeA: number, b: Dictionary, codeB: number): boolean {

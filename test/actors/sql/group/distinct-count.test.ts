@@ -42,7 +42,6 @@ function ended(count: DistinctCount, groups: number): number[] {
   let steps = 0;
   for (const _ of count.finish()) steps++;
   const { values } = count.values(0, groups) as { readonly values: Float64Array };
-  // A count that sorts its pairs has steps, also where it has only some.
   assert.ok(steps <= 3 * 32, `${steps} steps`);
   return [...values];
 }
