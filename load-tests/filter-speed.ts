@@ -5,7 +5,7 @@
  * Every answer is compared with a count of the lines. Ends with 1 where a bar is missed or an answer is wrong; the bars are for 4,000,000
  * lines and hold for fewer. They are of a machine where those two take the times of `barMachine`: it is told how fast they are here.
  *
- *   --documents=1000000   --memory=50000   --runs=15   --cpu-prof=FOLDER
+ *   --documents=1000000   --memory=50000   --runs=40   --cpu-prof=FOLDER
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ import { whenSegmentsRest } from './store-counts.ts';
 
 const documents = numberOption('documents', isQuick ? 20_000 : 1_000_000);
 const inMemory = Math.min(numberOption('memory', 50_000), Math.floor(documents / 4));
-const runs = numberOption('runs', isQuick ? 3 : 15);
+const runs = numberOption('runs', isQuick ? 3 : 40);
 const profiles = textOption('cpu-prof');
 const seed = 20_261_123;
 const namespace = 'lines';

@@ -37,7 +37,7 @@ interface Kept {
 export class TakenRequests {
   readonly #clock: Clock;
   readonly #names = new RequestNames();
-  /** By origin and sequence. */
+  /** By origin and sequence; of an origin of which nothing is under way, until another one comes. */
   readonly #underWay = new Map<string, NumberMap<UnderWay>>();
   /** The oldest first. */
   readonly #kept = new Map<string, Kept>();
@@ -104,7 +104,10 @@ export class TakenRequests {
   }
 
   #begin({ origin, sequence }: RequestName, underWay: UnderWay): void {
-    const ofOrigin = this.#underWay.get(origin) ?? new NumberMap();
+    const known = this.#underWay.get(origin);
+    if (known !== undefined) return known.set(sequence, underWay);
+    for (const [other, requests] of this.#underWay) if (requests.size === 0) this.#underWay.delete(other);
+    const ofOrigin = new NumberMap<UnderWay>();
     ofOrigin.set(sequence, underWay);
     this.#underWay.set(origin, ofOrigin);
   }
@@ -114,7 +117,6 @@ export class TakenRequests {
     const underWay = ofOrigin?.get(sequence);
     if (ofOrigin === undefined || underWay === undefined) return null;
     ofOrigin.delete(sequence);
-    if (ofOrigin.size === 0) this.#underWay.delete(origin);
     return underWay;
   }
 

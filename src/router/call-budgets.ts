@@ -38,7 +38,7 @@ interface UnderWay {
 /** Counts calls that are under way, by whose they are (a server's log, say) and by kind. */
 export class CallBudgets {
   readonly #limitsOf: (kind: CallKind) => KindLimits;
-  /** For each kind, by whose they are. */
+  /** For each kind, by whose they are; also of those who have none, until somebody else comes. */
   readonly #underWay = new Map(callKinds.map((kind) => [kind, new Map<string, UnderWay>()]));
   #total = 0;
 
@@ -57,7 +57,11 @@ export class CallBudgets {
     const ofKind = this.#of(kind);
     const now = ofKind.get(whose);
     if (now === undefined) {
+      for (const [other, { calls }] of ofKind) if (calls === 0) ofKind.delete(other);
       ofKind.set(whose, { calls: 1, bytes });
+    } else if (now.calls === 0) {
+      now.calls = 1;
+      now.bytes = bytes;
     } else {
       if (now.calls >= callsMax || now.bytes + bytes > bytesMax) return false;
       now.calls++;
@@ -70,12 +74,8 @@ export class CallBudgets {
   release(whose: string, kind: CallKind, bytes: number): void {
     const ofKind = this.#of(kind);
     const now = ofKind.get(whose);
-    if (now === undefined) throw new Error('a call that was not counted ends');
+    if (now === undefined || now.calls === 0) throw new Error('a call that was not counted ends');
     this.#total--;
-    if (now.calls === 1) {
-      ofKind.delete(whose);
-      return;
-    }
     now.calls--;
     now.bytes -= bytes;
   }
