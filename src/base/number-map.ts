@@ -1,7 +1,7 @@
 import { assert } from './assert.ts';
 
 const slotsFirst = 64;
-/** A map that held much keeps no room for it once it is empty. */
+/** A map that held much gives back the room for more than that, as it empties. */
 const slotsKept = 4_096;
 const free = -1;
 
@@ -32,7 +32,7 @@ export class NumberMap<V> {
   }
 
   has(key: number): boolean {
-    return this.#keys[this.#slotOf(key)] === key;
+    return key >= 0 && this.#keys[this.#slotOf(key)] === key;
   }
 
   set(key: number, value: V): void {
@@ -51,7 +51,7 @@ export class NumberMap<V> {
   /** Answers whether there was such an entry. */
   delete(key: number): boolean {
     let gap = this.#slotOf(key);
-    if (this.#keys[gap] !== key) return false;
+    if (key < 0 || this.#keys[gap] !== key) return false;
     this.#size--;
     // What stands behind, and would be looked for from before the gap on, moves into it.
     for (let slot = (gap + 1) & this.#mask; ; slot = (slot + 1) & this.#mask) {
@@ -65,13 +65,22 @@ export class NumberMap<V> {
     }
     this.#keys[gap] = free;
     this.#values[gap] = undefined;
-    if (this.#size === 0 && this.#keys.length > slotsKept) this.#resize(slotsFirst);
+    if (this.#keys.length > slotsKept && this.#size * 16 < this.#keys.length)
+      this.#resize(this.#keys.length / 4);
     return true;
   }
 
   clear(): void {
     this.#size = 0;
     this.#resize(slotsFirst);
+  }
+
+  /** The values of this moment, in no order. */
+  values(): V[] {
+    const values: V[] = [];
+    for (let slot = 0; slot < this.#keys.length; slot++)
+      if (this.#keys[slot] !== free) values.push(this.#values[slot] as V);
+    return values;
   }
 
   /** The entries of this moment, ascending by number. */

@@ -54,7 +54,7 @@ export class Deadlines {
   close(): void {
     this.#disarm?.();
     this.#disarm = null;
-    this.#waiting.clear();
+    for (const waiting of this.#waiting.values()) this.delete(waiting);
   }
 
   #arm(): void {
@@ -64,7 +64,7 @@ export class Deadlines {
 
   #sweep(): void {
     this.#sweptMs = this.#clock.monotonic();
-    for (const [, waiting] of this.#waiting.entries()) {
+    for (const waiting of this.#waiting.values()) {
       if (waiting.listed !== 0 && waiting.dueMs <= this.#sweptMs) waiting.expire();
     }
     if (this.#waiting.size > 0) this.#arm();

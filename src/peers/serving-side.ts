@@ -54,6 +54,7 @@ export class ServingSide {
     this.#options = options;
     this.#messages = new Messages(writer, {
       mayBegin: (id) => {
+        if (!Number.isSafeInteger(id)) throw new PeerProtocolError('a call has a number that is too large');
         if (this.#served.has(id)) throw new PeerProtocolError('a call begins twice');
         return true;
       },

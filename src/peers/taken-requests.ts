@@ -29,6 +29,9 @@ interface Kept {
   readonly sinceMs: number;
 }
 
+/** Origins up to which those of which nothing is under way are remembered: a map for each would be made again and again. */
+const originsKept = 64;
+
 /**
  * The requests that have come to this server, each of which is done once. 1. A new name is begun. 2. A copy of what is under way gets its
  * answer, and the one before it gets none: whoever asks again has lost that way. 3. A copy of what was answered gets the same answer, where it was
@@ -37,7 +40,7 @@ interface Kept {
 export class TakenRequests {
   readonly #clock: Clock;
   readonly #names = new RequestNames();
-  /** By origin and sequence; of an origin of which nothing is under way, until another one comes. */
+  /** By origin and sequence. Origins of which nothing is under way are forgotten when there are many. */
   readonly #underWay = new Map<string, NumberMap<UnderWay>>();
   /** The oldest first. */
   readonly #kept = new Map<string, Kept>();
@@ -106,7 +109,8 @@ export class TakenRequests {
   #begin({ origin, sequence }: RequestName, underWay: UnderWay): void {
     const known = this.#underWay.get(origin);
     if (known !== undefined) return known.set(sequence, underWay);
-    for (const [other, requests] of this.#underWay) if (requests.size === 0) this.#underWay.delete(other);
+    if (this.#underWay.size >= originsKept)
+      for (const [other, requests] of this.#underWay) if (requests.size === 0) this.#underWay.delete(other);
     const ofOrigin = new NumberMap<UnderWay>();
     ofOrigin.set(sequence, underWay);
     this.#underWay.set(origin, ofOrigin);

@@ -35,10 +35,13 @@ interface UnderWay {
   bytes: number;
 }
 
+/** How many there may be of a kind before those who have no call are forgotten. */
+const idleKept = 64;
+
 /** Counts calls that are under way, by whose they are (a server's log, say) and by kind. */
 export class CallBudgets {
   readonly #limitsOf: (kind: CallKind) => KindLimits;
-  /** For each kind, by whose they are; also of those who have none, until somebody else comes. */
+  /** For each kind, by whose they are. Those who have none are forgotten when there are many. */
   readonly #underWay = new Map(callKinds.map((kind) => [kind, new Map<string, UnderWay>()]));
   #total = 0;
 
@@ -57,7 +60,8 @@ export class CallBudgets {
     const ofKind = this.#of(kind);
     const now = ofKind.get(whose);
     if (now === undefined) {
-      for (const [other, { calls }] of ofKind) if (calls === 0) ofKind.delete(other);
+      if (ofKind.size >= idleKept)
+        for (const [other, { calls }] of ofKind) if (calls === 0) ofKind.delete(other);
       ofKind.set(whose, { calls: 1, bytes });
     } else if (now.calls === 0) {
       now.calls = 1;

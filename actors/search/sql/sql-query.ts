@@ -266,8 +266,10 @@ export class SqlQuery {
         const { done, value } = steps.next();
         this.#checkMemory();
         if (done === true) return value;
-        if (value !== undefined) await this.#workOf(value);
-        this.#checkMemory();
+        if (value !== undefined) {
+          await this.#workOf(value);
+          this.#checkMemory();
+        }
         await this.#turn();
       }
     } catch (error) {

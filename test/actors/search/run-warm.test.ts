@@ -25,7 +25,7 @@ async function worldOf(memoryBytes: number, warmCache: WarmCache | null) {
   const store = new CountingStore();
   const { toc, bytes } = await buildSegment(randomRows(7, 600), { documentBlockBytes: 2_000 });
   await store.putIfAbsent(segmentKey, [bytes]);
-  // Over a folder, a query that is not asked to bring data near keeps less than that.
+  // As over a folder: a query that is not asked to bring data near keeps less on the local disk than the segment has.
   const keptBytesOfQueryMax = 1_000;
   const cache = new BlockCache(memoryBytes);
   const fetcher = new BlockFetcher({ store, warmCache, cache, keptBytesOfQueryMax });

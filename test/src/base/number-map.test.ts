@@ -26,6 +26,7 @@ test('a map of numbers answers as a Map does, whatever comes and goes', (t) => {
       assert.equal(map.has(other), model.has(other));
       assert.equal(map.size, model.size);
     }
+    assert.deepEqual(map.values().sort(), [...model.values()].sort());
     assert.deepEqual(
       map.entries(),
       [...model].sort(([a], [b]) => a - b),
@@ -34,7 +35,10 @@ test('a map of numbers answers as a Map does, whatever comes and goes', (t) => {
     assert.deepEqual([map.size, map.entries()], [0, []]);
     map.set(7, 'again');
     map.clear();
-    assert.deepEqual([map.size, map.has(7)], [0, false]);
+    assert.deepEqual(
+      [map.size, map.has(7), map.has(-1), map.delete(-1), map.get(-1)],
+      [0, false, false, false, undefined],
+    );
   }
 });
 

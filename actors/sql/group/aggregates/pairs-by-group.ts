@@ -1,7 +1,7 @@
 import { assert } from '../../../../src/base/assert.ts';
 import type { Room } from '../../room.ts';
 
-/** Pairs that one step looks at: a millisecond at most, also where memory is new. */
+/** Pairs that one step looks at, which takes some hundred microseconds, and longer where the memory that it writes to is new. */
 const pairsPerStep = 32_768;
 /** Numbers of an array that one step goes through in their order. */
 const numbersPerStep = 262_144;
