@@ -307,6 +307,11 @@ test('who has the key and does not keep to the protocol is cut off, and says why
       },
     ],
     [
+      'a call whose number is too large to be one',
+      /too large/,
+      (bad) => bad.send(frameKinds.message, 2 ** 53, bodyHead(0), { first: true, last: true }),
+    ],
+    [
       'a head that is none',
       /head/,
       (bad) => bad.send(frameKinds.message, 1, full, { first: true, last: true }),
