@@ -35,7 +35,7 @@ export interface ReadTally {
   readonly deadline?: ReadDeadline | undefined;
   /** Decodes for it what comes from the store faster than its thread decodes; absent where nobody does. */
   decode?: DecodeElsewhere | undefined;
-  /** Whether all that it reads is kept on the local disk, however much that is: it was asked to bring data near. */
+  /** Whether all that comes from the store is kept on the local disk, however much that is; true of a request to bring data near. */
   keepsAll?: boolean;
 }
 

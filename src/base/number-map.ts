@@ -1,8 +1,9 @@
 import { assert } from './assert.ts';
 
 const slotsFirst = 64;
-/** A map that held much gives back the room for more than that, as it empties. */
+/** Slots that a map does not give back as it empties; one that has grown beyond them gives back the rest. */
 const slotsKept = 4_096;
+/** Stands in the place of a number in a slot that nobody has. */
 const free = -1;
 
 /**
@@ -10,7 +11,7 @@ const free = -1;
  *
  * A `Map` would do, if V8's did not make a new table each time that about as many entries came as it has room for, with a pointer from the old table to the
  * new one: once a table has grown old, it keeps the next one alive until all of the heap is collected, and with it what stood there, and so on.
- * So of a busy map all values outlive their youth, which took a front that forwards requests a sixth of its time. Here what was
+ * So of a busy map all values outlive their youth, which took a front that forwards requests a quarter of its time. Here what was
  * removed is out of the only table at once.
  */
 export class NumberMap<V> {

@@ -11,7 +11,7 @@ export const sweepMs = 250;
 export interface Waiting {
   /** When it expires, on the scale of `Deadlines.soonMs`. */
   readonly dueMs: number;
-  /** Its number in the list; 0 where it is in none. The list alone writes it. */
+  /** The number under which `Deadlines` has it; 0 where it is in no list. `Deadlines` alone writes it. */
   listed: number;
   /** Called at each sweep at or after `dueMs` until the exchange leaves the list or moves its `dueMs` on. */
   expire(): void;

@@ -29,7 +29,7 @@ interface Kept {
   readonly sinceMs: number;
 }
 
-/** Origins up to which those of which nothing is under way are remembered: a map for each would be made again and again. */
+/** Origins that are remembered before those without a request under way are forgotten: else a map for each would be made again and again. */
 const originsKept = 64;
 
 /**
@@ -40,7 +40,7 @@ const originsKept = 64;
 export class TakenRequests {
   readonly #clock: Clock;
   readonly #names = new RequestNames();
-  /** By origin and sequence. Origins of which nothing is under way are forgotten when there are many. */
+  /** Requests under way, by origin and sequence. Origins without any are forgotten once there are many. */
   readonly #underWay = new Map<string, NumberMap<UnderWay>>();
   /** The oldest first. */
   readonly #kept = new Map<string, Kept>();

@@ -35,13 +35,13 @@ interface UnderWay {
   bytes: number;
 }
 
-/** How many there may be of a kind before those who have no call are forgotten. */
+/** Callers of one kind that are remembered before those without a call under way are forgotten. */
 const idleKept = 64;
 
 /** Counts calls that are under way, by whose they are (a server's log, say) and by kind. */
 export class CallBudgets {
   readonly #limitsOf: (kind: CallKind) => KindLimits;
-  /** For each kind, by whose they are. Those who have none are forgotten when there are many. */
+  /** Calls under way, by kind and by whose they are. Callers without any are forgotten once there are many. */
   readonly #underWay = new Map(callKinds.map((kind) => [kind, new Map<string, UnderWay>()]));
   #total = 0;
 

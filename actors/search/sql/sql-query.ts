@@ -273,7 +273,7 @@ export class SqlQuery {
         await this.#turn();
       }
     } catch (error) {
-      // It may stand between two of its steps.
+      // Steps that are not taken any more are closed, as `for` closes them.
       steps.return(undefined as T);
       throw error;
     }

@@ -11,9 +11,9 @@ import type { NewReplacer, Replacer } from './replacer.ts';
 
 /** How long texts may be replaced, with one more at the end, until it is asked again whether the turn is over: asking takes as long as most texts. */
 const unaskedNanosecondsMax = 100_000;
-/** What the call of a replacer takes beside. */
+/** What each call of a replacer takes, whatever its text is. */
 const callNanoseconds = 2_000;
-/** What keeping a byte of a result takes: it is written, hashed and copied. */
+/** What it takes to keep a byte of a result, which is written, hashed and copied. */
 const nanosecondsPerByteMade = 4;
 
 /** What the expressions of a statement make of texts, such as REGEXP_REPLACE: patterns are compiled once, and results are kept. */

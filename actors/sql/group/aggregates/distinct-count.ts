@@ -15,9 +15,9 @@ export const pairsAtOnce = 8_192;
 
 /** Pairs that were asked for when it is decided how the others are counted, as a multiple of those from which on a table is worth its memory. */
 const decisionFactor = 8;
-/** Pairs are sorted at the end where at least that part of the first ones was new: fewer are found in a small table faster. */
+/** The part of the first pairs that must be new, at least, so that all are sorted at the end: fewer are found in a small table faster. */
 const newShareMin = 1 / 4;
-/** Queries of more rows don't keep their pairs: a table has each but once. */
+/** Rows of a query whose pairs are kept to be sorted, at most: of more, a table takes less memory, because it has each pair but once. */
 const sortedPairsMax = 4_194_304;
 
 /**
@@ -122,7 +122,7 @@ export class DistinctCount implements Aggregate {
     );
   }
 
-  /** Once enough pairs were asked for, decides whether they and all others are kept. */
+  /** Decides whether all pairs are kept, once enough of them were asked for. */
   #decide(more: number): void {
     this.#asked += more;
     if (!this.#room.wantsTable(this.#asked / decisionFactor)) return;

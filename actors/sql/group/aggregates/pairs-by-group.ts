@@ -10,7 +10,7 @@ const nothing = new Int32Array(0);
 /**
  * Pairs of a group and the number of a value, kept as they come. Once all are in, `count` says how many different values each group has: it sorts the
  * pairs by their groups, and of a group notes at each value that the group had it. Each pair takes three accesses to arrays; in a table
- * of all pairs it takes a place that no cache of the processor has, and the table must grow. For pairs of which many come once.
+ * of all pairs it takes a place that no cache of the processor has, and the table must grow. It is meant for pairs of which many come only once.
  */
 export class PairsByGroup {
   readonly #room: Room;
@@ -68,7 +68,7 @@ export class PairsByGroup {
       }
       yield;
     }
-    // Where a group began, the next one begins now.
+    // Each place has moved from where its group begins to where it ends.
     const ends = places;
     /** The last group that had a value, plus one, by the value's number. */
     const hadBy = this.#room.grown(nothing, valueCount);

@@ -62,7 +62,7 @@ export class TextExtreme implements Aggregate {
     }
   }
 
-  /** Where groups are noted of the strings of a dictionary; null where it does not last for many frames, or is so large that few of its strings come. */
+  /** Answers the array in which the groups of a dictionary's strings are noted; null where the dictionary does not last for many frames, or few of its strings come. */
   #judgedOf(dictionary: Dictionary, rowCount: number): Int32Array | null {
     const { count } = dictionary;
     const isWorthIt = isDistinct(dictionary) && count <= rowCount * stringsPerRowMax;
